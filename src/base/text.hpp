@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text helpers: escaping names from files, numbers to text, UTF-8, natural order, nearest names.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+/// A name from a file made safe to print: control characters, DEL, C1 controls, bidirectional overrides, invalid UTF-8 and backslashes as \n, \0, \x1b,
+/// \u202e. Printable UTF-8 stays.
+std::string escape(std::string_view name);
+/// escape(), cut to at most `max_bytes` with "…" for what is left out.
+std::string escape(std::string_view name, std::size_t max_bytes);
+/// Quoted with single quotes, escaped: 'model.weight'.
+std::string quote(std::string_view name);
+
+/// Text and numbers put together: concat("shape ", 3, " exceeds ", limit).
+std::string decimal(std::uint64_t value);
+std::string decimal(std::int64_t value);
+namespace detail {
+inline void append(std::string& out, std::string_view text) { out += text; }
+inline void append(std::string& out, char c) { out += c; }
+template <std::integral T>
+void append(std::string& out, T value) {
+  if constexpr (std::signed_integral<T>) out += decimal(static_cast<std::int64_t>(value));
+  else out += decimal(static_cast<std::uint64_t>(value));
+}
+}  // namespace detail
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
+}
+/// "0x1f40"
+std::string hex(std::uint64_t value);
+/// 1234567 -> "1,234,567", for messages.
+std::string grouped(std::uint64_t value);
+/// {2, 3} -> "[2, 3]"
+std::string bracketed(std::span<const std::uint64_t> numbers);
+/// 3 files, 1 file
+std::string counted(std::uint64_t n, std::string_view singular, std::string_view plural);
+
+/// Offset of the first byte that is not part of valid UTF-8 (no overlong forms, no surrogates, at most U+10FFFF); npos when all is.
+std::size_t first_invalid_utf8(std::string_view text);
+inline bool valid_utf8(std::string_view text) { return first_invalid_utf8(text) == std::string_view::npos; }
+/// Appends a code point as UTF-8; surrogates in their 3-byte form.
+void append_utf8(std::string& out, std::uint32_t code_point);
+
+char lower(char c);  ///< ASCII only
+std::string lowered(std::string_view text);
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+bool starts_with_ignoring_case(std::string_view text, std::string_view prefix);
+
+/// "layer.2" before "layer.10": runs of digits compare as numbers. A total order, equal only for equal texts.
+bool natural_less(std::string_view a, std::string_view b);
+/// '*' any text, '?' one character; everything else itself.
+bool glob_match(std::string_view pattern, std::string_view text);
+/// Up to `count` of `names` closest to `name` by edit distance, closest first; nothing that shares too little.
+std::vector<std::string_view> nearest(std::string_view name, std::span<const std::string_view> names, std::size_t count = 3);
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A zip archive's directory, read as torch reads it, with every oddity told.
+//
+//   [prefix] { local header (30 + name + extra), data, [descriptor] } …  central directory  [ZIP64 end record + locator]  end record [suffix]
+//
+// The central directory decides. Local headers are read only when a member's data offset is asked for: listing must not touch
+// one page per member.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "assay/finding.hpp"
+#include "assay/limits.hpp"
+#include "assay/source.hpp"
+#include "assay/tensor.hpp"
+#include "base/arena.hpp"
+
+namespace assay::zip {
+
+enum class Method : std::uint16_t { stored = 0, deflated = 8 };
+
+struct Member {
+  std::string_view name;          ///< as the directory spells it; lives in the Directory
+  std::uint64_t header_offset = 0;  ///< of the local header, absolute in the file (any prefix added)
+  std::uint64_t packed_size = 0;    ///< bytes in the file
+  std::uint64_t size = 0;           ///< bytes when unpacked
+  std::uint64_t entry_offset = 0;   ///< of its directory entry, absolute; the local header again when salvaged
+  std::uint32_t crc = 0;            ///< 0 means unknown: torch can be told not to compute it
+  std::uint16_t method = 0;
+  std::uint16_t flags = 0;
+  bool salvaged = false;          ///< found by local header because the directory is lost
+  bool encrypted() const { return (flags & 0x2041) != 0; }  // bit 0 encrypted, 6 strong, 13 masked headers
+};
+
+/// One archive's members in directory order.
+class Directory {
+ public:
+  std::vector<Member> members;
+  std::uint64_t prefix = 0;          ///< bytes before the archive starts
+  std::uint64_t directory_offset = 0;  ///< absolute; of the lost directory: the file's end
+  std::uint64_t end_offset = 0;      ///< just behind the end record and its comment, absolute
+  bool salvaged = false;             ///< no end record: members are those whose local headers were found whole
+  Findings findings;                 ///< ambiguities and damage that do not stop the listing
+
+  /// The first member of this name, ASCII case ignored, '\\' taken as '/', as torch's miniz finds it. Null when there is none.
+  const Member* find(std::string_view name) const;
+
+ private:
+  friend Result<Directory> read_directory(const ByteSource&, const Limits&);
+  friend class DirectoryReader;
+  std::shared_ptr<const void> names_;       // what the members' names point into
+  std::vector<std::uint32_t> by_name_;      // member indices sorted by folded name
+};
+
+/// Reads the directory: the end record is searched from the back, ZIP64 followed, a shifted archive (prefix bytes) recognised.
+/// Without an end record the local headers are walked and `salvaged` is set, with a `truncated` finding. Fails with `bad-zip` when there is
+/// nothing to list. Cost: the tail and the directory; a salvage walks the headers.
+Result<Directory> read_directory(const ByteSource& source, const Limits& limits);
+
+/// Absolute offset of the member's first data byte, from its LOCAL header (name and extra lengths differ from the directory's).
+/// Checks that [offset, offset + packed_size) lies in the file. Fails with `bad-zip`, `truncated`, `encrypted-member`.
+Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member);
+
+/// The member's bytes, unpacked; stored members in place where the source allows. `max_size` bounds what is inflated.
+Result<ByteBlock> read_member(const ByteSource& source, const Member& member, std::uint64_t max_size, const Limits& limits);
+
+/// A Storage for a member that holds tensor data: a plain range when stored, an inflating producer when deflated.
+/// `file` and `key` are the caller's. Fails as data_offset does, and with `unsupported-compression`.
+Result<Storage> storage_of(const ByteSource& source, const Member& member, const Limits& limits);
+
+}  // namespace assay::zip
