@@ -63,14 +63,17 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   virtual std::uint64_t size() const = 0;
-  /// Fills `out` from `offset`. Fails with `truncated` past the end, `io-error`, `file-changed`, or `need-range`.
+  /// Whether these bytes can be read: fails with `truncated` past the end, `need-range` where they are not at hand. Cost: no read.
+  virtual Result<void> available(std::uint64_t offset, std::uint64_t n) const;
+  /// Fills `out` from `offset`. Fails as `available` does, or with `io-error` or `file-changed`.
   virtual Result<void> read(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The bytes in place where the source is mapped or in memory; nothing elsewhere or past the end.
   virtual std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const;
   /// `file-changed` when the file is no longer the size (or time) it was opened with.
   virtual Result<void> check_unchanged() const;
 
-  /// `n` bytes from `offset`, read by `read` (headers: cheaper than faulting a map in). Checks the range before allocating.
+  /// `n` bytes from `offset`, read by `read` (headers: cheaper than faulting a map in). Asks `available` before it
+  /// allocates, so that a claimed length costs nothing; fails with `out-of-memory` where the bytes are there and cannot be held.
   Result<ByteBlock> fetch(std::uint64_t offset, std::uint64_t n) const;
   /// The same, in place where that is possible (tensor data).
   Result<ByteBlock> view(std::uint64_t offset, std::uint64_t n) const;
@@ -92,13 +95,15 @@ class MemorySource final : public ByteSource {
 };
 
 /// A file of which only some ranges are at hand (a web page, HTTP). A read outside them fails with `need-range`, whose
-/// where().offset and where().length name the missing range; the host adds it and calls again. Not safe to add to while read.
+/// where().offset and where().length name the missing range; the host adds it and calls again. Not safe to add to while read;
+/// what `mapped` and `view` gave is valid until the next add.
 class RangeSource final : public ByteSource {
  public:
   explicit RangeSource(std::uint64_t size) : size_(size) {}
-  /// Takes the bytes of [offset, offset + bytes.size()). Later ranges may overlap earlier ones.
+  /// Takes the bytes of [offset, offset + bytes.size()); what lies past size() is dropped. Where ranges overlap the later one counts.
   void add(std::uint64_t offset, std::vector<std::byte> bytes);
   std::uint64_t size() const override { return size_; }
+  Result<void> available(std::uint64_t offset, std::uint64_t n) const override;
   Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override;
   std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override;
   /// Bytes held.
@@ -108,7 +113,11 @@ class RangeSource final : public ByteSource {
   struct Range {
     std::uint64_t offset;
     std::vector<std::byte> bytes;
+    std::uint64_t end() const { return offset + bytes.size(); }
   };
+  /// The range that holds the byte at `offset`; nullptr when none does.
+  const Range* holding(std::uint64_t offset) const;
+
   std::uint64_t size_;
   std::vector<Range> ranges_;  // sorted by offset, merged so that none overlap or touch
 };
