@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "assay/source.hpp"
 
 namespace assay {
 
-/// `size` bytes from `packed`. Fails with `inflate-failed` when the stream is damaged or of another size, `unsupported` in builds without libdeflate.
+/// `size` bytes from `packed`, all of which must be used. Fails with `inflate-failed` when the stream is damaged or of another size,
+/// `unsupported` in builds without libdeflate.
 Result<ByteBlock> inflate(ByteView packed, std::uint64_t size);
 /// CRC-32 (ISO-HDLC), as zip stores it.
 std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);

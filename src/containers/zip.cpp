@@ -1,1 +1,366 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finding and reading the central directory. The records are laid out in zip_layout.hpp.
+//
+// Sizes and offsets in the records are claims: the directory is where its first entry's signature stands, and it ends where the (ZIP64)
+// end record starts. A directory found later than claimed means bytes in front of the archive, and every offset moves with it.
+#include "containers/zip.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/arith.hpp"
+#include "base/endian.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "containers/zip_layout.hpp"
+
+namespace assay::zip {
+
+namespace {
+
+constexpr std::uint64_t kLongestComment = 65535;
+/// The first look back: the longest comment with all end records; and the second, for archives with more behind them.
+constexpr std::uint64_t kTails[] = {kLongestComment + kEndRecordSize + kZip64LocatorSize + kZip64EndSize, std::uint64_t{1} << 20};
+/// How many signatures that look like end records are followed.
+constexpr int kMostEndRecords = 16;
+
+/// The file's last bytes, held, and the rest of it, read.
+class Tail {
+ public:
+  static Result<Tail> read(const ByteSource& source, std::uint64_t n) {
+    ASSAY_TRY(ByteBlock block, source.fetch(source.size() - n, n));
+    return Tail(source, std::move(block));
+  }
+  const ByteView& view() const { return block_.view(); }
+  /// [offset, offset + n) must lie in the file.
+  Result<ByteBlock> at(std::uint64_t offset, std::uint64_t n) const {
+    if (offset < view().offset()) return source_->fetch(offset, n);
+    return ByteBlock(view().slice(static_cast<std::size_t>(offset - view().offset()), static_cast<std::size_t>(n)));
+  }
+  Result<bool> signature_at(std::uint64_t offset, std::uint32_t signature) const {
+    if (!within(offset, 4, source_->size())) return false;
+    ASSAY_TRY(const ByteBlock bytes, at(offset, 4));
+    return load_le<std::uint32_t>(bytes.view().data()) == signature;
+  }
+  std::uint64_t file_size() const { return source_->size(); }
+
+ private:
+  Tail(const ByteSource& source, ByteBlock block) : source_(&source), block_(std::move(block)) {}
+  const ByteSource* source_;
+  ByteBlock block_;
+};
+
+/// One end record and the directory it leads to.
+struct EndRecord {
+  enum class Leads : std::uint8_t { nowhere, to_nothing, to_directory };
+
+  std::uint64_t at = 0;         // of the classic record
+  std::uint64_t comment = 0;    // bytes claimed
+  std::uint64_t first = 0;      // where the end records start: the ZIP64 one where there is one
+  std::uint64_t entries = 0, size = 0, offset = 0;  // claimed
+  std::uint64_t directory = 0;  // where it is
+  std::uint64_t prefix = 0;
+  Leads leads = Leads::nowhere;
+  Findings findings;
+};
+
+void take_classic(EndRecord& record, const std::byte* p) {
+  const std::uint16_t disk = load_le<std::uint16_t>(p + 4), directory_disk = load_le<std::uint16_t>(p + 6);
+  record.entries = load_le<std::uint16_t>(p + 10);
+  record.size = load_le<std::uint32_t>(p + 12);
+  record.offset = load_le<std::uint32_t>(p + 16);
+  record.comment = load_le<std::uint16_t>(p + 20);
+  const bool split = (disk != 0 && disk != 0xffff) || (directory_disk != 0 && directory_disk != 0xffff);
+  if (split || (record.entries != 0xffff && load_le<std::uint16_t>(p + 8) != record.entries))
+    record.findings.add(Finding(Code::bad_zip, concat("the end record tells of a split archive (disk ", disk, ")"), {.offset = record.at}));
+}
+
+/// Where the ZIP64 end record is: just before its locator, or where the locator says.
+Result<std::optional<std::uint64_t>> find_zip64(const Tail& tail, std::uint64_t locator, std::uint64_t claimed) {
+  if (locator >= kZip64EndSize) {
+    ASSAY_TRY(const ByteBlock bytes, tail.at(locator - kZip64EndSize, kZip64EndSize));
+    const std::byte* p = bytes.view().data();
+    if (load_le<std::uint32_t>(p) == kZip64End && load_le<std::uint64_t>(p + 4) == kZip64EndSize - 12) return locator - kZip64EndSize;
+  }
+  if (within(claimed, kZip64EndSize, locator)) {
+    ASSAY_TRY(const bool there, tail.signature_at(claimed, kZip64End));
+    if (there) return claimed;
+  }
+  return std::nullopt;
+}
+
+/// Follows the ZIP64 locator in front of the end record. Its numbers count, as for torch, also where the classic ones would do.
+Result<void> take_zip64(EndRecord& record, const Tail& tail) {
+  record.first = record.at;
+  if (record.at < kZip64LocatorSize) return {};
+  const std::uint64_t locator = record.at - kZip64LocatorSize;
+  ASSAY_TRY(const ByteBlock bytes, tail.at(locator, kZip64LocatorSize));
+  if (load_le<std::uint32_t>(bytes.view().data()) != kZip64Locator) return {};
+  const std::uint64_t claimed = load_le<std::uint64_t>(bytes.view().data() + 8);
+  ASSAY_TRY(const auto found, find_zip64(tail, locator, claimed));
+  if (!found) {
+    record.findings.add(Finding(Code::bad_zip, concat("the ZIP64 locator points at ", claimed, ", where no ZIP64 end record is"), {.offset = locator}));
+    return {};
+  }
+  ASSAY_TRY(const ByteBlock wide, tail.at(*found, kZip64EndSize));
+  const std::byte* p = wide.view().data();
+  record.first = *found;
+  const auto take = [&](std::uint64_t& number, std::uint64_t value, std::uint64_t unset, std::string_view what) {
+    if (number != value && number != unset)
+      record.findings.add(Finding(Code::ambiguous_archive,
+                                  concat("the end record says ", what, ' ', number, ", the ZIP64 end record, which counts, ", value),
+                                  {.offset = record.at}));
+    number = value;
+  };
+  take(record.entries, load_le<std::uint64_t>(p + 32), 0xffff, "entries");
+  take(record.size, load_le<std::uint64_t>(p + 40), 0xffffffff, "directory size");
+  take(record.offset, load_le<std::uint64_t>(p + 48), 0xffffffff, "directory offset");
+  return {};
+}
+
+/// Finds the directory the record speaks of.
+Result<void> place(EndRecord& record, const Tail& tail) {
+  const auto claimed_end = checked_add(record.offset, record.size);
+  if (!claimed_end || *claimed_end > record.first) {
+    ASSAY_TRY(const bool there, tail.signature_at(record.offset, kEntry));
+    if (!there || record.offset >= record.first) return {};
+    record.findings.add(Finding(Code::bad_zip,
+                                concat("the directory at ", record.offset, " claims ", record.size, " bytes, ", record.first - record.offset,
+                                       " are there before the end record"),
+                                {.offset = record.at}, {{"expected", record.size}, {"found", record.first - record.offset}}));
+    record.directory = record.offset;
+    record.leads = EndRecord::Leads::to_directory;
+    return {};
+  }
+  const std::uint64_t shift = record.first - *claimed_end;
+  if (record.entries == 0 && record.size == 0) {
+    record.directory = record.first;
+    record.prefix = shift;
+    record.leads = EndRecord::Leads::to_nothing;
+    return {};
+  }
+  ASSAY_TRY(const bool shifted, tail.signature_at(record.offset + shift, kEntry));
+  ASSAY_TRY(const bool as_claimed, tail.signature_at(record.offset, kEntry));
+  if (!shifted && !as_claimed) return {};
+  record.leads = EndRecord::Leads::to_directory;
+  record.directory = shifted ? record.offset + shift : record.offset;
+  record.prefix = shifted ? shift : 0;
+  if (shifted && as_claimed && shift != 0)
+    record.findings.add(Finding(Code::ambiguous_archive,
+                                concat("directories stand both at ", record.offset, ", as the end record says, and just before it at ", record.directory,
+                                       "; the second is listed, torch reads the first"),
+                                {.offset = record.at}));
+  return {};
+}
+
+/// In a file that starts as an archive, bytes in front of the directory's archive are an archive of their own, or what is found is an
+/// archive inside a member of one that lost its end. Told apart by an end record just before the prefix ends.
+Result<bool> inner_archive(const EndRecord& record, const Tail& tail) {
+  if (record.prefix == 0) return false;
+  ASSAY_TRY(const bool starts, tail.signature_at(0, kLocalHeader));
+  if (!starts) return false;
+  const std::uint64_t n = std::min(record.prefix, kLongestComment + kEndRecordSize);
+  ASSAY_TRY(const ByteBlock before, tail.at(record.prefix - n, n));
+  const ByteView bytes = before.view();
+  for (std::size_t i = bytes.size(); i-- >= kEndRecordSize;)
+    if (const std::size_t at = i + 1 - kEndRecordSize;
+        load_le<std::uint32_t>(bytes.data() + at) == kEndRecord && load_le<std::uint16_t>(bytes.data() + at + 20) == i + 1 - at - kEndRecordSize)
+      return false;
+  return true;
+}
+
+Result<EndRecord> read_end_record(const Tail& tail, std::size_t i) {
+  EndRecord record;
+  record.at = tail.view().offset(i);
+  take_classic(record, tail.view().data() + i);
+  ASSAY_CHECK(take_zip64(record, tail));
+  ASSAY_CHECK(place(record, tail));
+  if (record.leads == EndRecord::Leads::to_directory) {
+    ASSAY_TRY(const bool inner, inner_archive(record, tail));
+    if (inner) record.leads = EndRecord::Leads::nowhere;
+  }
+  return record;
+}
+
+/// End records from the file's end to its front. Those inside an archive already found (a member may be an archive) are none of ours.
+Result<std::vector<EndRecord>> find_end_records(const Tail& tail) {
+  std::vector<EndRecord> records;
+  const ByteView bytes = tail.view();
+  std::uint64_t before = tail.file_size();  // only records that start below it are looked at
+  for (std::size_t i = bytes.size(); i >= kEndRecordSize && records.size() < kMostEndRecords; --i) {
+    const std::size_t at = i - kEndRecordSize;
+    if (bytes[at] != std::byte{'P'} || load_le<std::uint32_t>(bytes.data() + at) != kEndRecord || bytes.offset(at) >= before) continue;
+    ASSAY_TRY(EndRecord record, read_end_record(tail, at));
+    if (record.leads == EndRecord::Leads::to_directory) before = record.prefix;
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+/// The record to believe, or null: the last that leads to entries, else the last that says there are none.
+EndRecord* choose(std::vector<EndRecord>& records) {
+  for (const auto wanted : {EndRecord::Leads::to_directory, EndRecord::Leads::to_nothing})
+    for (EndRecord& record : records)
+      if (record.leads == wanted) return &record;
+  return nullptr;
+}
+
+void tell_surroundings(Directory& directory, const EndRecord& record, const std::vector<EndRecord>& records, std::uint64_t file_size) {
+  Findings& findings = directory.findings;
+  for (const EndRecord& other : records)
+    if (&other != &record && other.leads != EndRecord::Leads::nowhere)
+      findings.add(Finding(Code::ambiguous_archive,
+                           concat("two archives end in this file, at ", std::min(other.at, record.at), " and ", std::max(other.at, record.at),
+                                  "; the one that ends at ", record.at, " is listed"),
+                           {.offset = other.at}));
+  const std::uint64_t end = record.at + kEndRecordSize;
+  if (record.comment > file_size - end)
+    findings.add(Finding(Code::truncated, concat("the archive's comment claims ", record.comment, " bytes, ", file_size - end, " are left"),
+                         {.offset = end}, {{"expected", record.comment}, {"found", file_size - end}}));
+  directory.end_offset = end + std::min(record.comment, file_size - end);
+  if (const std::uint64_t behind = file_size - directory.end_offset; behind != 0)
+    findings.add(Finding(Code::trailing_bytes, concat(counted(behind, "byte follows", "bytes follow"), " the archive's end record"),
+                         {.offset = directory.end_offset, .length = behind}));
+}
+
+/// Bytes in front: those the offsets were moved by, or those no member reaches down to.
+void tell_prefix(Directory& directory, std::uint64_t shift) {
+  std::uint64_t first = directory.members.empty() ? directory.prefix : directory.directory_offset;
+  for (const Member& member : directory.members) first = std::min(first, member.header_offset);
+  directory.prefix = std::max(shift, first);
+  if (directory.prefix == 0) return;
+  directory.findings.add(Finding(Code::leading_bytes,
+                                 concat(counted(directory.prefix, "byte stands", "bytes stand"), " before the archive",
+                                        shift != 0 ? "; its offsets are moved by as many, which torch would not do" : ""),
+                                 {.offset = 0, .length = directory.prefix}));
+}
+
+/// Reads the entry at `i`; nothing when the bytes left do not hold one. Advances `i`.
+std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uint64_t prefix, Findings& findings) {
+  if (bytes.size() - i < kEntrySize) return std::nullopt;
+  const std::byte* p = bytes.data() + i;
+  if (load_le<std::uint32_t>(p) != kEntry) return std::nullopt;
+  const std::size_t name = load_le<std::uint16_t>(p + 28), extra = load_le<std::uint16_t>(p + 30), comment = load_le<std::uint16_t>(p + 32);
+  const std::size_t total = kEntrySize + name + extra + comment;
+  if (total > bytes.size() - i) return std::nullopt;
+  Member member{.name = bytes.slice(i + kEntrySize, name).text(),
+                .entry_offset = bytes.offset(i),
+                .crc = load_le<std::uint32_t>(p + 16),
+                .method = load_le<std::uint16_t>(p + 10),
+                .flags = load_le<std::uint16_t>(p + 8)};
+  WideNumbers numbers{.size = load_le<std::uint32_t>(p + 24),
+                      .packed = load_le<std::uint32_t>(p + 20),
+                      .offset = load_le<std::uint32_t>(p + 42),
+                      .wide_disk = load_le<std::uint16_t>(p + 34) == 0xffff};
+  const auto bad = [&](std::string_view what) {
+    add_finding(findings, Code::bad_zip, [&] {
+      return Finding(Code::bad_zip, concat("member ", quote(member.name), ' ', what), {.member = std::string(member.name), .offset = member.entry_offset});
+    });
+  };
+  const Zip64Extra wide = widen(bytes.slice(i + kEntrySize + name, extra), numbers);
+  if (wide == Zip64Extra::missing) bad("lacks the ZIP64 numbers that its entry points to");
+  if (wide == Zip64Extra::twice) bad("has two ZIP64 fields; the first is taken");
+  member.size = numbers.size;
+  member.packed_size = numbers.packed;
+  member.header_offset = checked_add(numbers.offset, prefix).value_or(~std::uint64_t{0});
+  i += total;
+  return member;
+}
+
+/// Members that cannot be where they claim.
+void check_ranges(Directory& directory) {
+  for (const Member& member : directory.members) {
+    if (within(member.header_offset, kLocalHeaderSize, directory.directory_offset) &&
+        within(member.header_offset + kLocalHeaderSize, member.packed_size, directory.directory_offset))
+      continue;
+    add_finding(directory.findings, Code::bad_zip, [&] {
+      return Finding(Code::bad_zip,
+                     concat("member ", quote(member.name), " claims ", member.packed_size, " bytes from ", member.header_offset,
+                            ", the directory starts at ", directory.directory_offset),
+                     {.member = std::string(member.name), .offset = member.entry_offset});
+    });
+  }
+}
+
+Result<void> read_entries(Directory& directory, const EndRecord& record, const ByteSource& source, const Limits& limits) {
+  const std::uint64_t size = record.first - record.directory;
+  if (size > limits.header_bytes)
+    return fail(Error(Code::limit_exceeded, concat("the archive's directory has ", size, " bytes, the limit is ", limits.header_bytes))
+                    .at(record.directory)
+                    .expected_found(limits.header_bytes, size));
+  ASSAY_TRY(ByteBlock block, source.fetch(record.directory, size));
+  const auto held = std::make_shared<const ByteBlock>(std::move(block));
+  const ByteView bytes = held->view();
+  DirectoryReader::keep_names(directory, held);
+  directory.members.reserve(static_cast<std::size_t>(std::min<std::uint64_t>({record.entries, bytes.size() / kEntrySize, limits.zip_members})));
+  std::size_t i = 0;
+  while (auto member = read_entry(bytes, i, record.prefix, directory.findings)) {
+    if (directory.members.size() == limits.zip_members)
+      return fail(Error(Code::limit_exceeded, concat("the archive has more than ", limits.zip_members, " members"))
+                      .at(member->entry_offset)
+                      .expected_found(limits.zip_members, record.entries));
+    directory.members.push_back(*member);
+  }
+  const std::uint64_t count = directory.members.size();
+  if (count != record.entries)
+    directory.findings.add(Finding(Code::bad_zip, concat("the end record counts ", record.entries, " members, the directory holds ", count),
+                                   {.offset = bytes.offset(i)}, {{"expected", record.entries}, {"found", count}}));
+  else if (i != bytes.size())
+    directory.findings.add(Finding(Code::odd_header, concat(counted(bytes.size() - i, "byte stands", "bytes stand"), " between the directory and its end record"),
+                                   {.offset = bytes.offset(i), .length = bytes.size() - i}));
+  return {};
+}
+
+Result<Directory> read_from(const EndRecord& record, const std::vector<EndRecord>& records, const ByteSource& source, const Limits& limits) {
+  Directory directory;
+  directory.directory_offset = record.directory;
+  for (const Finding& finding : record.findings.list()) directory.findings.add(finding);
+  tell_surroundings(directory, record, records, source.size());
+  ASSAY_CHECK(read_entries(directory, record, source, limits));
+  tell_prefix(directory, record.prefix);
+  check_ranges(directory);
+  DirectoryReader::index(directory);
+  return directory;
+}
+
+Finding tell_salvage(const Directory& directory, const EndRecord* record, std::uint64_t file_size) {
+  const std::uint64_t whole = directory.members.size();
+  std::string text = record ? concat("the end record at ", record->at, " says the directory is at ", record->offset, ", where none is; ")
+                            : std::string("the archive has no end record; ");
+  text += concat(counted(whole, "member", "members"), " found whole");
+  Where where{.offset = record ? record->at : file_size};
+  std::vector<Fact> facts{{"members", whole}};
+  if (directory.cut) {
+    text += concat(", and ", counted(directory.cut->packed_size, "byte", "bytes"), " of ", quote(directory.cut->name));
+    where.member = directory.cut->name;
+    facts.push_back({"cut_bytes", directory.cut->packed_size});
+  }
+  return Finding(record && !directory.cut ? Code::bad_zip : Code::truncated, std::move(text), std::move(where), std::move(facts));
+}
+
+Result<Directory> salvage_without(const EndRecord* record, const ByteSource& source, const Limits& limits) {
+  ASSAY_TRY(Directory directory, salvage(source, limits));
+  if (directory.members.empty() && !directory.cut) {
+    if (record)
+      return fail(Error(Code::bad_zip, concat("the end record says the directory is at ", record->offset, ", where none is")).at(record->at));
+    return fail(Error(Code::bad_zip, "neither an end record nor a local header is found").at(0));
+  }
+  directory.findings.add(tell_salvage(directory, record, source.size()));
+  DirectoryReader::index(directory);
+  return directory;
+}
+
+}  // namespace
+
+Result<Directory> read_directory(const ByteSource& source, const Limits& limits) {
+  std::vector<EndRecord> records;
+  for (const std::uint64_t reach : kTails) {
+    ASSAY_TRY(const Tail tail, Tail::read(source, std::min(reach, source.size())));
+    ASSAY_TRY(records, find_end_records(tail));
+    if (const EndRecord* record = choose(records)) return read_from(*record, records, source, limits);
+    if (reach >= source.size()) break;
+  }
+  return salvage_without(records.empty() ? nullptr : &records.front(), source, limits);
+}
+
+}  // namespace assay::zip

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +33,9 @@ struct Member {
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
   bool salvaged = false;          ///< found by local header because the directory is lost
-  bool encrypted() const { return (flags & 0x2041) != 0; }  // bit 0 encrypted, 6 strong, 13 masked headers
+  /// Said by bit 0 (encrypted), 6 (strong encryption) or 13 (masked headers). A flag can lie: a copy of the member without these bits
+  /// reads the bytes as they are.
+  bool encrypted() const { return (flags & 0x2041) != 0; }
 };
 
 /// One archive's members in directory order.
@@ -42,7 +45,10 @@ class Directory {
   std::uint64_t prefix = 0;          ///< bytes before the archive starts
   std::uint64_t directory_offset = 0;  ///< absolute; of the lost directory: the file's end
   std::uint64_t end_offset = 0;      ///< just behind the end record and its comment, absolute
-  bool salvaged = false;             ///< no end record: members are those whose local headers were found whole
+  bool salvaged = false;             ///< no usable directory: members are those found whole behind their local headers
+  /// The member in which a salvaged file ends, not among `members`: packed_size is how many bytes of it are there (a descriptor's first
+  /// bytes may be among them), size what its header claims, 0 when only the lost descriptor told.
+  std::optional<Member> cut;
   Findings findings;                 ///< ambiguities and damage that do not stop the listing
 
   /// The first member of this name, ASCII case ignored, '\\' taken as '/', as torch's miniz finds it. Null when there is none.
@@ -52,23 +58,31 @@ class Directory {
   friend Result<Directory> read_directory(const ByteSource&, const Limits&);
   friend class DirectoryReader;
   std::shared_ptr<const void> names_;       // what the members' names point into
-  std::vector<std::uint32_t> by_name_;      // member indices sorted by folded name
+  std::vector<std::uint64_t> by_name_;      // hash of the folded name << 32 | member index, sorted; equal hashes by folded name
 };
 
-/// Reads the directory: the end record is searched from the back, ZIP64 followed, a shifted archive (prefix bytes) recognised.
-/// Without an end record the local headers are walked and `salvaged` is set, with a `truncated` finding. Fails with `bad-zip` when there is
-/// nothing to list. Cost: the tail and the directory; a salvage walks the headers.
+/// Reads the directory: the end record is searched from the back (64 KiB, then 1 MiB), ZIP64 followed, a shifted archive (prefix bytes)
+/// recognised. Of several records the last whose directory stands where it says wins, as in torch and Python. Without a usable one the
+/// local headers are walked and `salvaged` is set, with a `truncated` or `bad-zip` finding. Fails with `bad-zip` when there is nothing to
+/// list, `limit-exceeded`, and what reading fails with. Cost: the tail and the directory; a salvage of a torch file scans all of it.
 Result<Directory> read_directory(const ByteSource& source, const Limits& limits);
 
 /// Absolute offset of the member's first data byte, from its LOCAL header (name and extra lengths differ from the directory's).
 /// Checks that [offset, offset + packed_size) lies in the file. Fails with `bad-zip`, `truncated`, `encrypted-member`.
 Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member);
 
-/// The member's bytes, unpacked; stored members in place where the source allows. `max_size` bounds what is inflated.
+/// The member's bytes, unpacked; stored members in place where the source allows. `max_size` bounds what is inflated. The CRC is not
+/// checked. Fails as data_offset does, and with `unsupported-compression`, `limit-exceeded`, `inflate-failed`.
 Result<ByteBlock> read_member(const ByteSource& source, const Member& member, std::uint64_t max_size, const Limits& limits);
 
 /// A Storage for a member that holds tensor data: a plain range when stored, an inflating producer when deflated.
-/// `file` and `key` are the caller's. Fails as data_offset does, and with `unsupported-compression`.
+/// `file` and `key` are the caller's. Fails as data_offset does, and with `unsupported-compression`, `limit-exceeded`. Cost: one read of 30
+/// bytes.
 Result<Storage> storage_of(const ByteSource& source, const Member& member, const Limits& limits);
+
+/// What the local headers say otherwise than the directory: `name-mismatch`, `ambiguous-archive` (method, encryption, sizes and CRC where
+/// the local header claims any), `bad-zip` (no header there). Cost: two small reads per member, so not part of listing. Fails only as
+/// reading does.
+Result<Findings> compare_local_headers(const ByteSource& source, const Directory& directory);
 
 }  // namespace assay::zip
