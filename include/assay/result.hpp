@@ -43,11 +43,11 @@ struct Fact {
 
 /// Where something is. Empty texts and absent numbers mean "does not apply".
 struct Where {
-  std::string file;    ///< name within the FileSet
-  std::string member;  ///< archive member, such as "archive/data.pkl"
-  std::string tensor;
-  std::optional<std::uint64_t> offset;  ///< absolute in the file, bytes
-  std::optional<std::uint64_t> length;  ///< bytes
+  std::string file = {};    ///< name within the FileSet
+  std::string member = {};  ///< archive member, such as "archive/data.pkl"
+  std::string tensor = {};
+  std::optional<std::uint64_t> offset = {};  ///< absolute in the file, bytes
+  std::optional<std::uint64_t> length = {};  ///< bytes
 };
 
 /// The reason an operation ended without an answer. One owning pointer, so Result<T> stays small. Move-only.

@@ -24,7 +24,7 @@ namespace assay::zip {
 enum class Method : std::uint16_t { stored = 0, deflated = 8 };
 
 struct Member {
-  std::string_view name;          ///< as the directory spells it; lives in the Directory
+  std::string_view name = {};     ///< as the directory spells it; lives in the Directory
   std::uint64_t header_offset = 0;  ///< of the local header, absolute in the file (any prefix added)
   std::uint64_t packed_size = 0;    ///< bytes in the file
   std::uint64_t size = 0;           ///< bytes when unpacked

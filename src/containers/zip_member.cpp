@@ -160,7 +160,9 @@ Result<ByteBlock> read_member(const ByteSource& source, const Member& member, st
 Result<Storage> storage_of(const ByteSource& source, const Member& member, const Limits& limits) {
   ASSAY_CHECK(check_readable(member, limits.inflate_bytes, limits));
   ASSAY_TRY(const std::uint64_t offset, data_offset(source, member));
-  Storage storage{.offset = offset, .nbytes = member.size};
+  Storage storage;
+  storage.offset = offset;
+  storage.nbytes = member.size;
   if (member.method != static_cast<std::uint16_t>(Method::stored)) storage.producer = std::make_shared<InflatedMember>(member, offset);
   return storage;
 }
