@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the tree of names to the outline. An outline node stands for a list of tree nodes, its instances: one, or one per repeat of
+// what it is part of. Expanding a node gathers its instances' children by label; numbered children are grouped by their structure.
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "analysis/tree.hpp"
+#include "base/arith.hpp"
+#include "base/text.hpp"
+
+namespace assay::analysis {
+namespace {
+
+using Handles = std::vector<std::uint32_t>;
+
+bool is_number(std::string_view label) {
+  return !label.empty() && label.size() <= 9 && std::ranges::all_of(label, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "0-2" or "0,4,8": the label of a group of numbered siblings.
+bool is_number_list(std::string_view label) { return !label.empty() && label[0] >= '0' && label[0] <= '9'; }
+
+void add_to(std::uint64_t& sum, std::uint64_t n) { sum = checked_add(sum, n).value_or(std::numeric_limits<std::uint64_t>::max()); }
+
+std::uint64_t mixed(std::uint64_t h, std::uint64_t word) {
+  h = (h ^ word) * 0xff51afd7ed558ccdu;
+  return h ^ h >> 31;
+}
+
+std::uint64_t text_hash(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return mixed(h, text.size());
+}
+
+/// What a subtree is apart from where it hangs: names below it, dtypes and shapes.
+struct Shape {
+  std::uint64_t signature = 0;
+  std::uint64_t tensors = 0;
+};
+
+class Outliner {
+ public:
+  Outliner(const Checkpoint& checkpoint, const Summary& summary, const NameTree& tree)
+      : checkpoint_(checkpoint), summary_(summary), tree_(tree), nodes_(tree.nodes()) {}
+
+  Outline run() {
+    measure();
+    make(kNone, "", {0});
+    for (std::uint32_t i = 0; i < out_.nodes.size(); ++i) expand(i);
+    sum_up();
+    return std::move(out_);
+  }
+
+ private:
+  std::uint64_t tensor_signature(std::uint32_t t) const {
+    const Tensor& tensor = checkpoint_.tensors[t];
+    std::uint64_t h = mixed(static_cast<std::uint64_t>(tensor.dtype), tensor.shape.size());
+    for (const std::uint64_t dimension : tensor.shape) h = mixed(h, dimension);
+    return h | 1;
+  }
+
+  // Children have larger handles than their parents, so one walk from the end sees every child first.
+  void measure() {
+    shapes_.resize(nodes_.size());
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      Shape& shape = shapes_[i];
+      for (std::uint32_t t = nodes_[i].tensor; t != kNone; t = tree_.next_of_name(t)) {
+        shape.signature = mixed(shape.signature, tensor_signature(t));
+        ++shape.tensors;
+      }
+      for (std::uint32_t c = nodes_[i].first_child; c != kNone; c = nodes_[c].next) {
+        shape.signature = mixed(mixed(shape.signature, text_hash(nodes_[c].label)), shapes_[c].signature);
+        shape.tensors += shapes_[c].tensors;
+      }
+    }
+  }
+
+  std::uint32_t make(std::uint32_t parent, std::string label, Handles instances) {
+    const auto made = static_cast<std::uint32_t>(out_.nodes.size());
+    OutlineNode node;
+    node.label = std::move(label);
+    node.parent = parent;
+    node.present = node.of = instances.size();
+    if (parent != kNone) {
+      node.depth = out_.nodes[parent].depth + 1;
+      out_.nodes[parent].children.push_back(made);
+    }
+    out_.nodes.push_back(std::move(node));
+    instances_.push_back(std::move(instances));
+    return made;
+  }
+
+  void expand(std::uint32_t at) {
+    // By label in the order of their first appearance; numbered ones apart.
+    std::vector<std::pair<std::string_view, Handles>> named;
+    std::unordered_map<std::string_view, std::size_t> where;
+    Handles numbered;
+    for (const std::uint32_t instance : instances_[at])
+      for (std::uint32_t c = nodes_[instance].first_child; c != kNone; c = nodes_[c].next) {
+        if (is_number(nodes_[c].label)) {
+          numbered.push_back(c);
+          continue;
+        }
+        const auto [it, fresh] = where.try_emplace(nodes_[c].label, named.size());
+        if (fresh) named.push_back({nodes_[c].label, {}});
+        named[it->second].second.push_back(c);
+      }
+    add_tensors(at);
+    // A node that holds nothing but equal numbered children becomes them: "layers ×32".
+    if (!numbered.empty()) add_numbered(at, std::move(numbered), named.empty());
+    for (auto& [label, instances] : named)
+      for (Handles& variant : variants(std::move(instances))) {
+        const std::uint32_t made = make(at, std::string(label), std::move(variant));
+        note_absence(made, at);
+      }
+  }
+
+  /// Leaves of one name whose dtype or shape differs from repeat to repeat, apart; anything else together.
+  std::vector<Handles> variants(Handles instances) const {
+    constexpr std::size_t kMost = 16;  // kinds worth telling apart
+    std::vector<std::pair<std::uint64_t, Handles>> kinds;
+    for (const std::uint32_t instance : instances) {
+      const std::uint64_t signature = shapes_[instance].signature;
+      auto kind = std::ranges::find(kinds, signature, &std::pair<std::uint64_t, Handles>::first);
+      if (kind == kinds.end()) kind = kinds.insert(kind, {signature, {}});
+      if (nodes_[instance].first_child != kNone || kinds.size() > kMost) return {std::move(instances)};
+      kind->second.push_back(instance);
+    }
+    std::vector<Handles> out;
+    for (auto& [signature, handles] : kinds) out.push_back(std::move(handles));
+    return out;
+  }
+
+  /// Counts the tensors that stand at the node itself.
+  void add_tensors(std::uint32_t at) {
+    OutlineNode& node = out_.nodes[at];
+    for (const std::uint32_t instance : instances_[at])
+      for (std::uint32_t t = nodes_[instance].tensor; t != kNone; t = tree_.next_of_name(t)) {
+        if (node.tensor == kNone) node.tensor = t;
+        ++node.tensors;
+        add_to(node.parameters, summary_.shares[t].parameters);
+        add_to(node.bytes, summary_.shares[t].bytes);
+      }
+  }
+
+  struct Group {
+    std::uint64_t signature;
+    Handles members;
+    bool merged = false;  // into the largest group, from which it differs little
+  };
+
+  void add_numbered(std::uint32_t at, Handles numbered, bool alone) {
+    std::vector<Group> groups;
+    std::unordered_map<std::uint64_t, std::size_t> where;
+    for (const std::uint32_t c : numbered) {
+      const auto [it, fresh] = where.try_emplace(shapes_[c].signature, groups.size());
+      if (fresh) groups.push_back({shapes_[c].signature, {}});
+      groups[it->second].members.push_back(c);
+    }
+    // Ties go to the first.
+    Group& largest = *std::ranges::max_element(groups, {}, [](const Group& group) { return group.members.size(); });
+    const bool repeats = largest.members.size() > 1;
+    if (repeats)
+      for (Group& group : groups)
+        if (&group != &largest && alike(group.members[0], largest.members[0])) {
+          group.merged = true;
+          largest.members.insert(largest.members.end(), group.members.begin(), group.members.end());
+        }
+    std::erase_if(groups, [](const Group& group) { return group.merged; });
+    const bool fold = alone && groups.size() == 1 && out_.nodes[at].tensor == kNone && at != 0 && out_.nodes[at].times == 1;
+    if (fold && labels_of(groups[0].members).size() > 1) return fold_into(at, std::move(groups[0].members));
+    for (Group& group : groups) {
+      const auto labels = labels_of(group.members);
+      const std::uint32_t made = make(at, ranges(labels), std::move(group.members));
+      out_.nodes[made].times = labels.size();
+      note_absence(made, at);
+    }
+  }
+
+  /// The node stands for its numbered children from now on.
+  void fold_into(std::uint32_t at, Handles members) {
+    const Handles places = std::exchange(instances_[at], std::move(members));
+    const auto labels = labels_of(instances_[at]);
+    out_.nodes[at].times = labels.size();
+    note_missing_numbers(at, places, labels);
+    expand(at);
+  }
+
+  /// Where the parents do not all have every number: in how many places they are, and, of a few, which are not.
+  void note_missing_numbers(std::uint32_t at, const Handles& places, const std::vector<std::uint64_t>& labels) {
+    OutlineNode& node = out_.nodes[at];
+    const std::uint64_t expected = std::uint64_t{places.size()} * labels.size();
+    const std::uint64_t found = instances_[at].size();
+    if (found >= expected) return;
+    node.present = found;
+    node.of = expected;
+    node.noun = noun_of(at);
+    if (expected - found > Outline::kNamed) return;
+    for (const std::uint32_t place : places) {
+      Handles here;
+      for (std::uint32_t c = nodes_[place].first_child; c != kNone; c = nodes_[c].next) here.push_back(c);
+      const auto has = labels_of(here);
+      for (const std::uint64_t label : labels)
+        if (!std::ranges::binary_search(has, label)) node.missing.push_back(join(place_name(place, out_.nodes[at].parent), decimal(label)));
+    }
+  }
+
+  /// The distinct numbers of tree nodes, in order.
+  std::vector<std::uint64_t> labels_of(const Handles& members) const {
+    std::vector<std::uint64_t> labels;
+    for (const std::uint32_t m : members) {
+      std::uint64_t number = 0;
+      for (const char c : nodes_[m].label) number = number * 10 + static_cast<std::uint64_t>(c - '0');
+      labels.push_back(number);
+    }
+    std::ranges::sort(labels);
+    labels.erase(std::ranges::unique(labels).begin(), labels.end());
+    return labels;
+  }
+
+  static std::string ranges(const std::vector<std::uint64_t>& numbers) {
+    std::string out;
+    std::size_t parts = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++parts) {
+      std::size_t end = i + 1;
+      while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+      if (parts > 0) out += ',';
+      if (parts >= Outline::kNamed) return out + "…";
+      out += decimal(numbers[i]);
+      if (end > i + 1) out += concat(end == i + 2 ? "," : "-", numbers[end - 1]);
+      i = end;
+    }
+    return out;
+  }
+
+  /// True when two subtrees of about the same size have most tensors in common, by name below them, dtype and shape.
+  bool alike(std::uint32_t a, std::uint32_t b) const {
+    const std::uint64_t smaller = std::min(shapes_[a].tensors, shapes_[b].tensors);
+    const std::uint64_t larger = std::max(shapes_[a].tensors, shapes_[b].tensors);
+    if (smaller * 2 < larger) return false;
+    std::uint64_t common = 0;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> todo = {{a, b}};
+    while (!todo.empty()) {
+      const auto [x, y] = todo.back();
+      todo.pop_back();
+      if (shapes_[x].signature == shapes_[y].signature) {
+        common += shapes_[x].tensors;
+        continue;
+      }
+      if (nodes_[x].tensor != kNone && nodes_[y].tensor != kNone)
+        common += tensor_signature(nodes_[x].tensor) == tensor_signature(nodes_[y].tensor);
+      // Both lists are in natural order.
+      std::uint32_t c = nodes_[x].first_child, d = nodes_[y].first_child;
+      while (c != kNone && d != kNone) {
+        if (nodes_[c].label == nodes_[d].label) {
+          todo.push_back({c, d});
+          c = nodes_[c].next, d = nodes_[d].next;
+        } else if (natural_less(nodes_[c].label, nodes_[d].label)) {
+          c = nodes_[c].next;
+        } else {
+          d = nodes_[d].next;
+        }
+      }
+    }
+    return common * 2 >= larger;
+  }
+
+  static std::string join(std::string_view a, std::string_view b) { return concat(a, a.empty() ? "" : ".", b); }
+
+  /// A name for one place: the numbers of the collapsed nodes from `at` up, "31" or "3.5".
+  std::string place_name(std::uint32_t tree_node, std::uint32_t at) const {
+    std::size_t levels = 0;
+    for (; at != kNone; at = out_.nodes[at].parent) levels += out_.nodes[at].times > 1;
+    std::string out;
+    for (; levels > 0 && tree_node != 0; tree_node = nodes_[tree_node].parent) {
+      if (!is_number(nodes_[tree_node].label)) continue;
+      out = concat(nodes_[tree_node].label, out.empty() ? "" : ".", out);
+      --levels;
+    }
+    return out;
+  }
+
+  /// Says where a node is not, when its parent's instances do not all have it.
+  void note_absence(std::uint32_t at, std::uint32_t parent) {
+    OutlineNode& node = out_.nodes[at];
+    if (node.times > 1) return note_missing_numbers(at, instances_[parent], labels_of(instances_[at]));
+    const Handles& have = instances_[at];
+    const std::uint64_t expected = instances_[parent].size();
+    node.present = have.size();
+    node.of = expected;
+    if (have.size() >= expected) return;
+    for (std::uint32_t up = parent; up != kNone && node.noun.empty(); up = out_.nodes[up].parent)
+      if (out_.nodes[up].times > 1) node.noun = noun_of(up);
+    Handles parents;
+    for (const std::uint32_t h : have) parents.push_back(nodes_[h].parent);
+    std::ranges::sort(parents);
+    const bool few = have.size() * 2 < expected;
+    const std::uint64_t to_name = few ? have.size() : expected - have.size();
+    if (to_name > Outline::kNamed) return;
+    std::vector<std::string>& list = few ? node.only : node.missing;
+    for (const std::uint32_t instance : instances_[parent])
+      if (std::ranges::binary_search(parents, instance) == few) list.push_back(place_name(instance, parent));
+  }
+
+  /// "layers" for both "layers ×32" and its child "3-60 ×58".
+  std::string noun_of(std::uint32_t at) const {
+    const std::uint32_t first = instances_[at].empty() ? kNone : instances_[at][0];
+    if (first == kNone) return "";
+    const std::uint32_t holder = is_number(nodes_[first].label) ? nodes_[first].parent : first;
+    return holder == kNone ? std::string() : std::string(nodes_[holder].label);
+  }
+
+  /// Sums from the leaves up: children have larger handles than their parents here too.
+  void sum_up() {
+    for (std::size_t i = out_.nodes.size(); i-- > 1;) {
+      const OutlineNode& node = out_.nodes[i];
+      OutlineNode& parent = out_.nodes[node.parent];
+      parent.tensors += node.tensors;
+      add_to(parent.parameters, node.parameters);
+      add_to(parent.bytes, node.bytes);
+    }
+  }
+
+  const Checkpoint& checkpoint_;
+  const Summary& summary_;
+  const NameTree& tree_;
+  const std::vector<NameTree::Node>& nodes_;
+  std::vector<Shape> shapes_;      // per tree node
+  std::vector<Handles> instances_; // per outline node
+  Outline out_;
+};
+
+}  // namespace
+
+std::string Outline::path(std::uint32_t node) const {
+  std::string out;
+  for (; node != 0; node = nodes[node].parent) {
+    const std::string_view star = nodes[node].times > 1 ? is_number_list(nodes[node].label) ? "" : ".*" : "";
+    const std::string label = star.empty() && nodes[node].times > 1 ? concat("[", nodes[node].label, "]") : nodes[node].label;
+    out = concat(label, star, out.empty() ? "" : ".", out);
+  }
+  return out;
+}
+
+Outline outline(const Checkpoint& checkpoint, const Summary& summary, const NameTree& tree) {
+  return Outliner(checkpoint, summary, tree).run();
+}
+
+}  // namespace assay::analysis

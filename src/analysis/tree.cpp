@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/tree.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.hpp"
+
+namespace assay::analysis {
+
+/// Adds names one by one. Names that follow each other share most of their path, which is kept; other steps go through one hash table.
+class NameTreeBuilder {
+ public:
+  NameTreeBuilder(NameTree& tree, std::span<const Tensor> tensors)
+      : tree_(tree), tensors_(tensors), most_nodes_(8 * tensors.size() + 1000), seed_(reinterpret_cast<std::uintptr_t>(tensors.data())) {}
+
+  void build() {
+    tree_.nodes_.reserve(tensors_.size() + tensors_.size() / 2 + 1);
+    tree_.nodes_.emplace_back();
+    tree_.same_name_.assign(tensors_.size(), kNone);
+    last_of_name_.assign(tensors_.size(), kNone);
+    table_.assign(1024, kNone);
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) add(i);
+    sort_siblings();
+  }
+
+ private:
+  void add(std::uint32_t tensor) {
+    std::string_view rest = tensors_[tensor].name;
+    std::uint32_t node = 0;
+    std::size_t depth = 0;
+    bool on_path = true;
+    for (bool more = true; more; ++depth) {
+      const std::size_t dot = depth + 1 < NameTree::kDepth && tree_.nodes_.size() < most_nodes_ ? rest.find('.') : std::string_view::npos;
+      const std::string_view label = rest.substr(0, dot);
+      more = dot != std::string_view::npos;
+      if (more) rest.remove_prefix(dot + 1);
+      // The path of the name before, as long as it agrees.
+      on_path = on_path && depth < path_.size() && tree_.nodes_[path_[depth]].label == label;
+      if (on_path) {
+        node = path_[depth];
+        continue;
+      }
+      node = child(node, label);
+      path_.resize(depth);
+      path_.push_back(node);
+    }
+    path_.resize(depth);
+    NameTree::Node& end = tree_.nodes_[node];
+    if (end.tensor == kNone) {
+      end.tensor = last_of_name_[tensor] = tensor;
+    } else {
+      tree_.same_name_[last_of_name_[end.tensor]] = tensor;
+      last_of_name_[end.tensor] = tensor;
+    }
+  }
+
+  // Seeded by an address, so that nobody prepares names that all collide.
+  std::uint64_t hash(std::uint32_t parent, std::string_view label) const {
+    std::uint64_t h = seed_ ^ (std::uint64_t{parent} + 1) * 0x9e3779b97f4a7c15u;
+    const auto mix = [&h](std::uint64_t word) {
+      h = (h ^ word) * 0xff51afd7ed558ccdu;
+      h ^= h >> 32;
+    };
+    for (; label.size() >= 8; label.remove_prefix(8)) {
+      std::uint64_t word;
+      std::memcpy(&word, label.data(), 8);
+      mix(word);
+    }
+    std::uint64_t word = label.size();
+    for (const char c : label) word = word << 8 | static_cast<unsigned char>(c);
+    mix(word);
+    return h ^ h >> 29;
+  }
+
+  std::uint32_t child(std::uint32_t parent, std::string_view label) {
+    if (tree_.nodes_.size() * 2 > table_.size()) grow();
+    std::size_t slot = hash(parent, label) & (table_.size() - 1);
+    for (; table_[slot] != kNone; slot = (slot + 1) & (table_.size() - 1)) {
+      const NameTree::Node& node = tree_.nodes_[table_[slot]];
+      if (node.parent == parent && node.label == label) return table_[slot];
+    }
+    const auto made = static_cast<std::uint32_t>(tree_.nodes_.size());
+    table_[slot] = made;
+    tree_.nodes_.push_back({.label = label, .parent = parent, .next = tree_.nodes_[parent].first_child});
+    tree_.nodes_[parent].first_child = made;
+    return made;
+  }
+
+  void grow() {
+    std::vector<std::uint32_t> bigger(table_.size() * 4, kNone);
+    table_.swap(bigger);
+    for (std::uint32_t i = 1; i < tree_.nodes_.size(); ++i) {
+      std::size_t slot = hash(tree_.nodes_[i].parent, tree_.nodes_[i].label) & (table_.size() - 1);
+      while (table_[slot] != kNone) slot = (slot + 1) & (table_.size() - 1);
+      table_[slot] = i;
+    }
+  }
+
+  void sort_siblings() {
+    std::vector<NameTree::Node>& nodes = tree_.nodes_;
+    const auto less = [&nodes](std::uint32_t a, std::uint32_t b) { return natural_less(nodes[a].label, nodes[b].label); };
+    std::vector<std::uint32_t> children;
+    for (NameTree::Node& node : nodes) {
+      children.clear();
+      for (std::uint32_t c = node.first_child; c != kNone; c = nodes[c].next) children.push_back(c);
+      if (children.size() < 2) continue;
+      std::ranges::reverse(children);  // as met in the file, which is often sorted already
+      if (!std::ranges::is_sorted(children, less)) std::ranges::sort(children, less);
+      node.first_child = children.front();
+      for (std::size_t i = 0; i < children.size(); ++i) nodes[children[i]].next = i + 1 < children.size() ? children[i + 1] : kNone;
+    }
+  }
+
+  NameTree& tree_;
+  std::span<const Tensor> tensors_;
+  std::size_t most_nodes_;
+  std::uint64_t seed_;
+  std::vector<std::uint32_t> table_;         // open addressing, node handles
+  std::vector<std::uint32_t> path_;          // nodes of the name before
+  std::vector<std::uint32_t> last_of_name_;  // per first tensor of a name
+};
+
+NameTree::NameTree(std::span<const Tensor> tensors) { NameTreeBuilder(*this, tensors).build(); }
+
+std::vector<std::uint32_t> NameTree::natural_order() const {
+  std::vector<std::uint32_t> order;
+  order.reserve(same_name_.size());
+  for (std::uint32_t node = 0; node != kNone;) {
+    for (std::uint32_t t = nodes_[node].tensor; t != kNone; t = same_name_[t]) order.push_back(t);
+    if (nodes_[node].first_child != kNone) {
+      node = nodes_[node].first_child;
+      continue;
+    }
+    while (node != kNone && nodes_[node].next == kNone) node = nodes_[node].parent;
+    if (node != kNone) node = nodes_[node].next;
+  }
+  return order;
+}
+
+}  // namespace assay::analysis

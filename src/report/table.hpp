@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns of text that line up. All cells live in one string; a table of 100,000 rows costs a few milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/style.hpp"
+#include "report/writer.hpp"
+
+namespace assay::report {
+
+struct Column {
+  std::string_view title;
+  bool right = false;     ///< numbers stand at the right
+  bool flexible = false;  ///< cut in the middle when the terminal is too narrow; one column of a table
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+  /// The next cell of the current row; printable text. A row ends with its last cell. A tone colours this cell.
+  void cell(std::string_view text, Tone tone = Tone::plain);
+  std::size_t rows() const { return cells_.size() / columns_.size(); }
+  /// Writes the title line and all rows. Columns whose every cell is empty are left out.
+  void write(Writer& out, const Style& style) const;
+
+ private:
+  struct Cell {
+    std::uint64_t end;    // in text_
+    std::uint32_t width;  // columns
+    Tone tone;
+  };
+  struct Plan {
+    std::vector<std::size_t> shown;  // columns in order
+    std::vector<std::size_t> width;  // per column
+  };
+  Plan plan(const Style& style) const;
+  void write_cell(Writer& out, const Style& style, std::string_view text, std::size_t text_width, Tone tone, const Column& column,
+                  std::size_t width, bool last) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::size_t> widest_;
+  std::string text_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace assay::report
