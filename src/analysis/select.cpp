@@ -39,9 +39,18 @@ std::optional<std::uint64_t> scaled_number(std::string_view text, double step) {
     text.remove_suffix(1);
   }
   if (unit == 1) return number_of(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value * unit >= 1.8e19) return std::nullopt;
+  const std::size_t dot = text.find('.');
+  const auto whole = number_of(text.substr(0, dot));
+  if (!whole) return std::nullopt;
+  double value = static_cast<double>(*whole);
+  if (dot != std::string_view::npos) {
+    double place = 1;
+    for (const char c : text.substr(dot + 1)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      value += (c - '0') * (place /= 10);
+    }
+  }
+  if (value * unit >= 1.8e19) return std::nullopt;
   return static_cast<std::uint64_t>(value * unit);
 }
 
@@ -214,7 +223,7 @@ class FilterParser {
     if (!number) return wrong(raw, unit == 1 ? "needs a number" : "needs a number, as in 10M or 1.5G");
     if (comparison == ">") term.bounds.push_back({*number == kMost ? kMost : *number + 1, *number == kMost ? 0 : kMost});
     else if (comparison == ">=") term.bounds.push_back({*number, kMost});
-    else if (comparison == "<") term.bounds.push_back({*number == 0 ? 1 : 0, *number == 0 ? 0 : *number - 1});
+    else if (comparison == "<") term.bounds.push_back(*number == 0 ? Filter::Bounds{1, 0} : Filter::Bounds{0, *number - 1});
     else term.bounds.push_back({0, *number});
     return {};
   }
