@@ -17,6 +17,7 @@ namespace {
 std::string last_target(std::string path) {
   constexpr int kMostLinks = 40;  // as many as the kernel follows
   std::string target;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();  // "link/" would be the target, not the link
   for (int i = 0; i < kMostLinks; ++i) {
     char buffer[PATH_MAX];
     const ssize_t n = ::readlink(path.c_str(), buffer, sizeof buffer);
