@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * assay in C: look inside a model checkpoint without running it.
+ *
+ *   assay_checkpoint* checkpoint = NULL;
+ *   assay_error* error = NULL;
+ *   if (assay_open("model.safetensors", NULL, &checkpoint, &error) != ASSAY_OK) {
+ *     fprintf(stderr, "%s\n", assay_error_message(error));
+ *     assay_error_free(error);
+ *     return 2;
+ *   }
+ *   for (size_t i = 0; i < assay_tensor_count(checkpoint); ++i) ...
+ *   assay_close(checkpoint);
+ *
+ * Failing.    A function that can fail returns an assay_status and takes an `assay_error** error` last, which may be NULL. On failure
+ *             *error is set to an object that the caller frees; on success it is set to NULL. When even the error cannot be
+ *             allocated the status is ASSAY_OUT_OF_MEMORY and *error is NULL. Outputs are written on success only, handles
+ *             being NULL otherwise. No C++ exception ever leaves the library.
+ * Ownership.  Each *_open, *_new and assay_pickle_of gives a handle that its *_close or *_free ends. Text and data that an accessor
+ *             returns belong to the handle and live as long as it does.
+ * Text.       Names come from files: they may hold any byte, NUL included, so they are a pointer and a length (`length` may be NULL)
+ *             and are NOT terminated. Texts returned without a length are terminated.
+ * Asking      is safe with a NULL handle, and with any index, dimension or node: the answer is then 0, NULL, "", or the
+ *             ASSAY_NO_... constant. Closing NULL does nothing.
+ * Threads.    Different handles are independent. One checkpoint or pickle may be asked and read from several threads at once, as
+ *             long as none closes it. A reader or an assay_files is for one thread at a time. There is no global state.
+ */
+#ifndef ASSAY_ASSAY_H
+#define ASSAY_ASSAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32) && !defined(ASSAY_STATIC)
+#define ASSAY_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define ASSAY_API __attribute__((visibility("default")))
+#else
+#define ASSAY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "There is none", by kind. */
+#define ASSAY_NO_OFFSET UINT64_MAX        /* byte offsets and lengths */
+#define ASSAY_NO_INDEX ((size_t)-1)       /* tensors, files, storages */
+#define ASSAY_NO_NODE ((uint32_t)0xffffffff) /* values of a pickle */
+
+typedef struct assay_checkpoint assay_checkpoint;
+typedef struct assay_error assay_error;
+typedef struct assay_files assay_files;
+typedef struct assay_reader assay_reader;
+typedef struct assay_pickle assay_pickle;
+
+/* "0.1.0" */
+ASSAY_API const char* assay_version(void);
+
+/* ------------------------------------------------------------------ errors */
+
+/* What kind of failure, for a program to act on; assay_error_code() is the exact one. Numbers are never reused. */
+typedef enum assay_status {
+  ASSAY_OK = 0,
+  ASSAY_USAGE = 1,            /* a wrong argument, no such file or tensor, a dtype that cannot be read so */
+  ASSAY_IO = 2,               /* the file could not be read, or changed meanwhile */
+  ASSAY_NOT_A_CHECKPOINT = 3, /* something else; the hint says what it is and what to do */
+  ASSAY_MALFORMED = 4,        /* damaged, incomplete, or contradicting itself */
+  ASSAY_LIMIT = 5,            /* more than the library is willing to spend on one file */
+  ASSAY_UNSUPPORTED = 6,      /* understood, but not to be read here */
+  ASSAY_NEED_RANGE = 7,       /* the host must add these bytes: assay_error_file, _offset, _length; then call again */
+  ASSAY_OUT_OF_MEMORY = 8,
+  ASSAY_INTERNAL = 9          /* a defect of this library */
+} assay_status;
+
+ASSAY_API void assay_error_free(assay_error* error);
+ASSAY_API assay_status assay_error_status(const assay_error* error);
+/* Stable kebab-case name, the same as in JSON: "out-of-storage". */
+ASSAY_API const char* assay_error_code(const assay_error* error);
+/* Lower case, no full stop, names from the file escaped. */
+ASSAY_API const char* assay_error_message(const assay_error* error);
+/* What to do about it; "" when nothing can be said. */
+ASSAY_API const char* assay_error_hint(const assay_error* error);
+/* Where: file within the set, archive member, tensor; "" when it does not apply. Escaped. */
+ASSAY_API const char* assay_error_file(const assay_error* error);
+ASSAY_API const char* assay_error_member(const assay_error* error);
+ASSAY_API const char* assay_error_tensor(const assay_error* error);
+/* Absolute in the file, in bytes, or ASSAY_NO_OFFSET. */
+ASSAY_API uint64_t assay_error_offset(const assay_error* error);
+ASSAY_API uint64_t assay_error_length(const assay_error* error);
+
+/* ----------------------------------------------------------------- opening */
+
+/* Start from ASSAY_OPTIONS: fields are added at the end, and `size` tells the library which ones the caller knows. */
+typedef struct assay_options {
+  uint32_t size;    /* sizeof(assay_options) */
+  uint32_t no_mmap; /* 1: read files instead of mapping them; safe while another program may shorten them */
+} assay_options;
+#define ASSAY_OPTIONS {(uint32_t)sizeof(assay_options), 0u}
+
+/* Opens a checkpoint: a file, a shard index, or a folder of shards. Reads headers only. `options` may be NULL. A damaged file whose good
+ * part can be listed succeeds; assay_checkpoint_complete() is then 0 and findings say why. */
+ASSAY_API assay_status assay_open(const char* path, const assay_options* options, assay_checkpoint** out, assay_error** error);
+/* The same for a file already in memory. Borrows `data` until assay_close (and until every pickle and reader made from it is closed).
+ * `name` is for messages and may be NULL. */
+ASSAY_API assay_status assay_open_memory(const void* data, size_t size, const char* name, const assay_options* options,
+                                         assay_checkpoint** out, assay_error** error);
+ASSAY_API void assay_close(assay_checkpoint* checkpoint);
+
+/* Files that the host reaches by itself, range by range: a web page, HTTP, another program's storage. Opening or reading fails with
+ * ASSAY_NEED_RANGE until the bytes it needs were added; add them and call again. Checkpoints opened from a set share its bytes: ranges
+ * added later reach them too, and the set may be freed before them. No range may be added while a call on one of them runs. */
+ASSAY_API assay_status assay_files_new(const char* label, assay_files** out, assay_error** error);
+/* Adds an empty file of `size` bytes. The first one added is the one that is opened unless assay_files_set_whole was called. */
+ASSAY_API assay_status assay_files_add(assay_files* files, const char* name, uint64_t size, assay_error** error);
+/* Gives a file of the set `n` of its bytes, copied. Overlaps are allowed. Fails with ASSAY_USAGE beyond the file's size. */
+ASSAY_API assay_status assay_files_add_range(assay_files* files, const char* name, uint64_t offset, const void* data, size_t n, assay_error** error);
+/* Opens the set as a folder instead of its first file. */
+ASSAY_API void assay_files_set_whole(assay_files* files);
+ASSAY_API assay_status assay_files_open(assay_files* files, const assay_options* options, assay_checkpoint** out, assay_error** error);
+ASSAY_API void assay_files_free(assay_files* files);
+
+/* -------------------------------------------------------------- checkpoint */
+
+/* "safetensors", "torch-zip" */
+ASSAY_API const char* assay_checkpoint_format(const assay_checkpoint* checkpoint);
+/* "zip", "safetensors": what holds the bytes */
+ASSAY_API const char* assay_checkpoint_container(const assay_checkpoint* checkpoint);
+/* 1 when nothing is missing or damaged. */
+ASSAY_API int assay_checkpoint_complete(const assay_checkpoint* checkpoint);
+
+ASSAY_API size_t assay_file_count(const assay_checkpoint* checkpoint);
+ASSAY_API const char* assay_file_name(const assay_checkpoint* checkpoint, size_t file);
+ASSAY_API uint64_t assay_file_size(const assay_checkpoint* checkpoint, size_t file);
+
+/* ------------------------------------------------------------------ tensors */
+
+/* Element types. The spelling is that of safetensors; see dtypes.def. */
+typedef enum assay_dtype {
+  ASSAY_DTYPE_UNKNOWN = 0,
+  ASSAY_DTYPE_BOOL = 1,
+  ASSAY_DTYPE_F4 = 2,
+  ASSAY_DTYPE_F6_E2M3 = 3,
+  ASSAY_DTYPE_F6_E3M2 = 4,
+  ASSAY_DTYPE_U8 = 5,
+  ASSAY_DTYPE_I8 = 6,
+  ASSAY_DTYPE_F8_E5M2 = 7,
+  ASSAY_DTYPE_F8_E4M3 = 8,
+  ASSAY_DTYPE_F8_E8M0 = 9,
+  ASSAY_DTYPE_F8_E4M3FNUZ = 10,
+  ASSAY_DTYPE_F8_E5M2FNUZ = 11,
+  ASSAY_DTYPE_I16 = 12,
+  ASSAY_DTYPE_U16 = 13,
+  ASSAY_DTYPE_F16 = 14,
+  ASSAY_DTYPE_BF16 = 15,
+  ASSAY_DTYPE_I32 = 16,
+  ASSAY_DTYPE_U32 = 17,
+  ASSAY_DTYPE_F32 = 18,
+  ASSAY_DTYPE_C64 = 19,
+  ASSAY_DTYPE_F64 = 20,
+  ASSAY_DTYPE_I64 = 21,
+  ASSAY_DTYPE_U64 = 22,
+  ASSAY_DTYPE_C32 = 23,
+  ASSAY_DTYPE_BC32 = 24,
+  ASSAY_DTYPE_C128 = 25,
+  ASSAY_DTYPE_QI8 = 26,
+  ASSAY_DTYPE_QU8 = 27,
+  ASSAY_DTYPE_QI32 = 28,
+  ASSAY_DTYPE_QU4X2 = 29,
+  ASSAY_DTYPE_QU2X4 = 30,
+  ASSAY_DTYPE_BITS1X8 = 31,
+  ASSAY_DTYPE_BITS2X4 = 32,
+  ASSAY_DTYPE_BITS4X2 = 33,
+  ASSAY_DTYPE_BITS8 = 34,
+  ASSAY_DTYPE_BITS16 = 35
+} assay_dtype;
+
+/* "BF16"; "UNKNOWN" for a number that is no dtype. */
+ASSAY_API const char* assay_dtype_name(assay_dtype dtype);
+/* Bits per element; 0 when unknown. */
+ASSAY_API unsigned assay_dtype_bits(assay_dtype dtype);
+
+/* Tensors are numbered in file order. */
+ASSAY_API size_t assay_tensor_count(const assay_checkpoint* checkpoint);
+/* The first tensor of this name, or ASSAY_NO_INDEX. Cost: a linear search. */
+ASSAY_API size_t assay_tensor_find(const assay_checkpoint* checkpoint, const char* name, size_t length);
+ASSAY_API const char* assay_tensor_name(const assay_checkpoint* checkpoint, size_t tensor, size_t* length);
+ASSAY_API assay_dtype assay_tensor_dtype(const assay_checkpoint* checkpoint, size_t tensor);
+/* As the file spells it: "torch.float32". */
+ASSAY_API const char* assay_tensor_source_dtype(const assay_checkpoint* checkpoint, size_t tensor, size_t* length);
+ASSAY_API size_t assay_tensor_rank(const assay_checkpoint* checkpoint, size_t tensor);
+ASSAY_API uint64_t assay_tensor_dim(const assay_checkpoint* checkpoint, size_t tensor, size_t dimension);
+/* In elements. */
+ASSAY_API uint64_t assay_tensor_stride(const assay_checkpoint* checkpoint, size_t tensor, size_t dimension);
+ASSAY_API uint64_t assay_tensor_numel(const assay_checkpoint* checkpoint, size_t tensor);
+/* Size of the elements without gaps. */
+ASSAY_API uint64_t assay_tensor_nbytes(const assay_checkpoint* checkpoint, size_t tensor);
+ASSAY_API int assay_tensor_contiguous(const assay_checkpoint* checkpoint, size_t tensor);
+/* 0 when its bytes cannot be right; a finding that names it says why. */
+ASSAY_API int assay_tensor_readable(const assay_checkpoint* checkpoint, size_t tensor);
+/* Absolute offset of element 0 in its file, or ASSAY_NO_OFFSET where there is no plain range (compressed, meta tensors). */
+ASSAY_API uint64_t assay_tensor_file_offset(const assay_checkpoint* checkpoint, size_t tensor);
+/* Index of its file, or ASSAY_NO_INDEX. */
+ASSAY_API size_t assay_tensor_file(const assay_checkpoint* checkpoint, size_t tensor);
+/* Name of its file; "" when it has no bytes. */
+ASSAY_API const char* assay_tensor_file_name(const assay_checkpoint* checkpoint, size_t tensor);
+/* Tensors with the same storage share their bytes (tied weights, views); ASSAY_NO_INDEX for a meta tensor. */
+ASSAY_API size_t assay_tensor_storage(const assay_checkpoint* checkpoint, size_t tensor);
+/* In elements, within the storage. */
+ASSAY_API uint64_t assay_tensor_storage_offset(const assay_checkpoint* checkpoint, size_t tensor);
+
+ASSAY_API size_t assay_storage_count(const assay_checkpoint* checkpoint);
+ASSAY_API uint64_t assay_storage_nbytes(const assay_checkpoint* checkpoint, size_t storage);
+/* Absolute offset in its file, also of the packed bytes of a compressed storage; ASSAY_NO_OFFSET when there is no such storage. */
+ASSAY_API uint64_t assay_storage_file_offset(const assay_checkpoint* checkpoint, size_t storage);
+ASSAY_API size_t assay_storage_file(const assay_checkpoint* checkpoint, size_t storage);
+
+/* All elements in place, without a copy, or NULL where that cannot be (not mapped, compressed, strided, big endian, conjugated, sub-byte,
+ * empty). `nbytes` may be NULL. The bytes are little endian and may be unaligned; they live as long as the checkpoint. */
+ASSAY_API const void* assay_tensor_data(const assay_checkpoint* checkpoint, size_t tensor, uint64_t* nbytes);
+
+/* Reads elements [first, first + n) in row-major order into `out`, which has room for n. f64 is exact for every dtype but I64 and U64 beyond
+ * 2^53; f32 rounds to nearest; i64 and u64 are for integers and booleans. A complex value gives its real part. Each call opens a
+ * reader: for many calls on one tensor, above all a compressed one, keep a reader. */
+ASSAY_API assay_status assay_tensor_read_f64(const assay_checkpoint* checkpoint, size_t tensor, uint64_t first, size_t n, double* out,
+                                             assay_error** error);
+ASSAY_API assay_status assay_tensor_read_f32(const assay_checkpoint* checkpoint, size_t tensor, uint64_t first, size_t n, float* out,
+                                             assay_error** error);
+ASSAY_API assay_status assay_tensor_read_i64(const assay_checkpoint* checkpoint, size_t tensor, uint64_t first, size_t n, int64_t* out,
+                                             assay_error** error);
+ASSAY_API assay_status assay_tensor_read_u64(const assay_checkpoint* checkpoint, size_t tensor, uint64_t first, size_t n, uint64_t* out,
+                                             assay_error** error);
+
+/* A tensor held open. Keeps what it needs of the checkpoint alive; holds the whole storage in memory where it is compressed. */
+ASSAY_API assay_status assay_reader_open(const assay_checkpoint* checkpoint, size_t tensor, assay_reader** out, assay_error** error);
+ASSAY_API void assay_reader_close(assay_reader* reader);
+ASSAY_API assay_status assay_reader_read_f64(const assay_reader* reader, uint64_t first, size_t n, double* out, assay_error** error);
+ASSAY_API assay_status assay_reader_read_f32(const assay_reader* reader, uint64_t first, size_t n, float* out, assay_error** error);
+ASSAY_API assay_status assay_reader_read_i64(const assay_reader* reader, uint64_t first, size_t n, int64_t* out, assay_error** error);
+ASSAY_API assay_status assay_reader_read_u64(const assay_reader* reader, uint64_t first, size_t n, uint64_t* out, assay_error** error);
+/* Pairs of real and imaginary part: `out` has room for 2 n. Other dtypes give an imaginary part of 0. */
+ASSAY_API assay_status assay_reader_read_complex(const assay_reader* reader, uint64_t first, size_t n, double* out, assay_error** error);
+/* The elements' own bits, little endian, assay_reader_raw_size() bytes each (1 for sub-byte dtypes). */
+ASSAY_API assay_status assay_reader_read_raw(const assay_reader* reader, uint64_t first, size_t n, void* out, assay_error** error);
+ASSAY_API size_t assay_reader_raw_size(const assay_reader* reader);
+
+/* ----------------------------------------------------------------- findings */
+
+typedef enum assay_severity { ASSAY_NOTE = 0, ASSAY_WARNING = 1, ASSAY_DAMAGE = 2, ASSAY_DANGER = 3 } assay_severity;
+
+/* Odd but not fatal, in the order found. At most 1000 of one code are kept. */
+ASSAY_API size_t assay_finding_count(const assay_checkpoint* checkpoint);
+ASSAY_API assay_severity assay_finding_severity(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API const char* assay_finding_code(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API const char* assay_finding_message(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API const char* assay_finding_hint(const assay_checkpoint* checkpoint, size_t finding);
+/* Where; "" or ASSAY_NO_OFFSET when it does not apply. The tensor's name is as in the file. */
+ASSAY_API const char* assay_finding_file(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API const char* assay_finding_member(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API const char* assay_finding_tensor(const assay_checkpoint* checkpoint, size_t finding, size_t* length);
+ASSAY_API uint64_t assay_finding_offset(const assay_checkpoint* checkpoint, size_t finding);
+ASSAY_API uint64_t assay_finding_length(const assay_checkpoint* checkpoint, size_t finding);
+
+/* ----------------------------------------------------------------- metadata */
+
+typedef enum assay_metadata_kind {
+  ASSAY_METADATA_NULL = 0,
+  ASSAY_METADATA_BOOLEAN = 1, /* assay_metadata_integer is 0 or 1 */
+  ASSAY_METADATA_INTEGER = 2,
+  ASSAY_METADATA_REAL = 3,
+  ASSAY_METADATA_TEXT = 4,
+  ASSAY_METADATA_JSON = 5,  /* text is JSON: a list of plain values, or an integer beyond 64 bits */
+  ASSAY_METADATA_OBJECT = 6 /* text describes something that has no plain form */
+} assay_metadata_kind;
+
+/* Everything that is no tensor: safetensors' __metadata__, an epoch, hyper parameters. Nested keys are joined with dots. */
+ASSAY_API size_t assay_metadata_count(const assay_checkpoint* checkpoint);
+ASSAY_API assay_metadata_kind assay_metadata_entry_kind(const assay_checkpoint* checkpoint, size_t entry);
+ASSAY_API const char* assay_metadata_key(const assay_checkpoint* checkpoint, size_t entry, size_t* length);
+ASSAY_API const char* assay_metadata_text(const assay_checkpoint* checkpoint, size_t entry, size_t* length);
+ASSAY_API int64_t assay_metadata_integer(const assay_checkpoint* checkpoint, size_t entry);
+ASSAY_API double assay_metadata_real(const assay_checkpoint* checkpoint, size_t entry);
+
+/* ------------------------------------------------------------------- pickle */
+
+/* A pickle as data. Nothing is imported and nothing is called: a call is a value that names its callable and arguments. Values are numbers
+ * (nodes) and shared, so there can be cycles: a walk must remember the nodes it has seen. */
+typedef enum assay_pickle_kind {
+  ASSAY_PICKLE_NONE = 0,
+  ASSAY_PICKLE_BOOLEAN = 1,
+  ASSAY_PICKLE_INTEGER = 2,
+  ASSAY_PICKLE_BIG_INTEGER = 3, /* beyond 64 bits: bytes, two's complement, little endian */
+  ASSAY_PICKLE_REAL = 4,
+  ASSAY_PICKLE_TEXT = 5,
+  ASSAY_PICKLE_BYTES = 6,
+  ASSAY_PICKLE_BYTEARRAY = 7,
+  ASSAY_PICKLE_LIST = 8,
+  ASSAY_PICKLE_TUPLE = 9,
+  ASSAY_PICKLE_DICT = 10,
+  ASSAY_PICKLE_SET = 11,
+  ASSAY_PICKLE_FROZENSET = 12,
+  ASSAY_PICKLE_GLOBAL = 13,     /* an imported name, not resolved */
+  ASSAY_PICKLE_CALL = 14,       /* what calling would have made */
+  ASSAY_PICKLE_PERSISTENT = 15, /* torch's storages; item 0 is the id */
+  ASSAY_PICKLE_EXTENSION = 16,  /* copyreg extension; integer is its code */
+  ASSAY_PICKLE_BUFFER = 17      /* out-of-band data that is not in the file */
+} assay_pickle_kind;
+
+/* Opens the values of a file: a checkpoint's main pickle, or else the file as one plain pickle stream. A stream that breaks off succeeds:
+ * assay_pickle_broken() says where, and the values before are there. */
+ASSAY_API assay_status assay_pickle_open(const char* path, const assay_options* options, assay_pickle** out, assay_error** error);
+/* The same for a file in memory, borrowed until assay_pickle_close. */
+ASSAY_API assay_status assay_pickle_open_memory(const void* data, size_t size, assay_pickle** out, assay_error** error);
+/* The main pickle of an open checkpoint; ASSAY_USAGE when its format has none. May outlive the checkpoint. */
+ASSAY_API assay_status assay_pickle_of(const assay_checkpoint* checkpoint, assay_pickle** out, assay_error** error);
+ASSAY_API void assay_pickle_close(assay_pickle* pickle);
+
+/* Why the stream broke off, or NULL. Belongs to the pickle: do not free it. */
+ASSAY_API const assay_error* assay_pickle_broken(const assay_pickle* pickle);
+/* The object the stream ends with; ASSAY_NO_NODE when it broke before its end. */
+ASSAY_API uint32_t assay_pickle_root(const assay_pickle* pickle);
+/* Nodes are 0 .. count - 1. */
+ASSAY_API size_t assay_pickle_node_count(const assay_pickle* pickle);
+ASSAY_API assay_pickle_kind assay_pickle_kind_of(const assay_pickle* pickle, uint32_t node);
+/* Absolute file offset of the opcode that made the node, or ASSAY_NO_OFFSET. */
+ASSAY_API uint64_t assay_pickle_offset(const assay_pickle* pickle, uint32_t node);
+
+ASSAY_API int64_t assay_pickle_integer(const assay_pickle* pickle, uint32_t node); /* booleans are 0 and 1 */
+ASSAY_API double assay_pickle_real(const assay_pickle* pickle, uint32_t node);
+ASSAY_API const char* assay_pickle_text(const assay_pickle* pickle, uint32_t node, size_t* length);
+ASSAY_API const void* assay_pickle_bytes(const assay_pickle* pickle, uint32_t node, size_t* length);
+
+/* Items of a list, tuple or set; those that were appended to a call's result; the id of a persistent value (item 0). */
+ASSAY_API size_t assay_pickle_length(const assay_pickle* pickle, uint32_t node);
+ASSAY_API uint32_t assay_pickle_item(const assay_pickle* pickle, uint32_t node, size_t i);
+/* Pairs of a dict, or those set on a call's result (an OrderedDict is one). Duplicate keys are kept, in file order. */
+ASSAY_API size_t assay_pickle_pair_count(const assay_pickle* pickle, uint32_t node);
+ASSAY_API uint32_t assay_pickle_key(const assay_pickle* pickle, uint32_t node, size_t i);
+ASSAY_API uint32_t assay_pickle_value(const assay_pickle* pickle, uint32_t node, size_t i);
+/* The value of the last pair whose key is this text. Cost: linear. */
+ASSAY_API uint32_t assay_pickle_get(const assay_pickle* pickle, uint32_t node, const char* key, size_t length);
+
+/* Of a global: "torch._utils", "_rebuild_tensor_v2". */
+ASSAY_API const char* assay_pickle_global_module(const assay_pickle* pickle, uint32_t node, size_t* length);
+ASSAY_API const char* assay_pickle_global_name(const assay_pickle* pickle, uint32_t node, size_t* length);
+/* Of a call: what would be called, with which tuple, with which keyword arguments (or ASSAY_NO_NODE). */
+ASSAY_API uint32_t assay_pickle_callable(const assay_pickle* pickle, uint32_t node);
+ASSAY_API uint32_t assay_pickle_arguments(const assay_pickle* pickle, uint32_t node);
+ASSAY_API uint32_t assay_pickle_keyword_arguments(const assay_pickle* pickle, uint32_t node);
+/* States given to a value after it was made (__setstate__), in order. */
+ASSAY_API size_t assay_pickle_state_count(const assay_pickle* pickle, uint32_t node);
+ASSAY_API uint32_t assay_pickle_state(const assay_pickle* pickle, uint32_t node, size_t i);
+
+/* The checkpoint's tensor that this node is, or ASSAY_NO_INDEX. Only where the pickle is that of a checkpoint. */
+ASSAY_API size_t assay_pickle_tensor(const assay_pickle* pickle, uint32_t node);
+/* What a persistent id of torch, ('storage', class, key, location, size), refers to. */
+typedef struct assay_pickle_storage_info {
+  uint64_t offset;   /* absolute in its file, of the packed bytes when compressed; ASSAY_NO_OFFSET when its bytes were not found */
+  uint64_t nbytes;   /* as the id claims: elements times their size; 0 when that overflows or the dtype is unknown */
+  uint64_t elements; /* as the id claims */
+  assay_dtype dtype;
+  size_t storage;    /* index into the checkpoint's storages, or ASSAY_NO_INDEX */
+} assay_pickle_storage_info;
+/* 1 and `out` filled when the node is such an id, 0 otherwise. Cost: linear in the checkpoint's storages. */
+ASSAY_API int assay_pickle_storage(const assay_pickle* pickle, uint32_t node, assay_pickle_storage_info* out);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ASSAY_ASSAY_H */
