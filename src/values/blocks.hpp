@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// All elements of a tensor, a block at a time, in logical order.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "assay/values.hpp"
+#include "base/try.hpp"
+
+namespace assay::values {
+
+/// Calls fn(first, codes) with `codes` as read_raw gives them, in place where the tensor is plain; about `block_bytes` at a time. `fn`
+/// returns Result<void>; its error ends the walk.
+template <class Fn>
+Result<void> for_each_raw_block(const TensorReader& reader, Fn&& fn, std::size_t block_bytes = std::size_t{64} << 10) {
+  const std::uint64_t numel = reader.tensor().numel;
+  const std::size_t size = reader.raw_size();
+  const std::size_t block = std::max<std::size_t>(block_bytes / size, 1);
+  const auto whole = reader.plain_view();
+  std::unique_ptr<std::byte[]> copy;
+  for (std::uint64_t first = 0; first < numel;) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, numel - first));
+    if (whole) {
+      ASSAY_CHECK(fn(first, whole->span().subspan(static_cast<std::size_t>(first) * size, n * size)));
+    } else {
+      if (!copy) copy = std::make_unique_for_overwrite<std::byte[]>(n * size);
+      const std::span<std::byte> codes(copy.get(), n * size);
+      ASSAY_CHECK(reader.read_raw(first, n, codes));
+      ASSAY_CHECK(fn(first, std::span<const std::byte>(codes)));
+    }
+    first += n;
+  }
+  return {};
+}
+
+/// Calls fn(first, values) with `values` as read_f64 gives them; otherwise the same.
+template <class Fn>
+Result<void> for_each_block(const TensorReader& reader, Fn&& fn, std::size_t block = 8192) {
+  const std::uint64_t numel = reader.tensor().numel;
+  const auto buffer = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(std::min<std::uint64_t>(block, numel)));
+  for (std::uint64_t first = 0; first < numel;) {
+    const std::span<double> values(buffer.get(), static_cast<std::size_t>(std::min<std::uint64_t>(block, numel - first)));
+    ASSAY_CHECK(reader.read_f64(first, values));
+    ASSAY_CHECK(fn(first, std::span<const double>(values)));
+    first += values.size();
+  }
+  return {};
+}
+
+}  // namespace assay::values
