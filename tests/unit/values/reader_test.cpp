@@ -90,8 +90,8 @@ struct Fixture {
     tensor.shape = shape;
     tensor.stride = stride;
     tensor.storage_offset = offset;
+    tensor.numel = 1;
     for (const std::uint64_t size : shape) tensor.numel *= size;
-    if (shape.empty()) tensor.numel = 1;
     tensor.storage = 0;
     checkpoint.tensors.push_back(tensor);
   }
@@ -148,6 +148,8 @@ Bytes naive(const Bytes& storage, const Tensor& tensor, std::uint64_t first, std
   }
   return all;
 }
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 struct RandomLayout {
   Numbers shape, stride;
@@ -216,10 +218,9 @@ void expect_reads_like_naive(Fixture& fixture, const Bytes& storage, std::mt1993
     for (std::size_t i = 0; i < n; ++i) {
       const double re = parts[i * decoder.reals], im = decoder.reals == 2 ? parts[2 * i + 1] : 0;
       const double want_re = tensor.neg ? -re : re, want_im = tensor.neg != tensor.conj ? -im : im;
-      if (std::isnan(re)) ASSERT_TRUE(std::isnan(decoded[i]));
-      else ASSERT_EQ(decoded[i], want_re);
-      if (!std::isnan(re)) ASSERT_EQ(pairs[i].real(), want_re);
-      if (!std::isnan(im)) ASSERT_EQ(pairs[i].imag(), want_im);
+      ASSERT_TRUE(same(decoded[i], want_re));
+      ASSERT_TRUE(same(pairs[i].real(), want_re));
+      ASSERT_TRUE(same(pairs[i].imag(), want_im));
     }
   }
   if (const auto view = reader.plain_view()) {
@@ -245,7 +246,7 @@ TEST(Reader, RandomLayoutsReadAsTheReferenceDoes) {
     fixture.tensor().conj = random() % 4 == 0;
     expect_reads_like_naive(fixture, storage, random);
     if (HasFatalFailure()) return;
-    if (how == How::producer) EXPECT_LE(loads, 1);
+    ASSERT_EQ(loads, how == How::producer ? 1 : 0);
   }
 }
 
@@ -280,7 +281,7 @@ TEST(Reader, LargeStridedTensorsReadInBlocks) {
         return {};
       }));
       EXPECT_EQ(seen, out.size());
-      if (how == How::producer) EXPECT_EQ(loads, 1);
+      EXPECT_EQ(loads, how == How::producer ? 1 : 0);
     }
   }
 }
@@ -309,17 +310,15 @@ TEST(Reader, AStorageTooLargeToHoldIsReadThroughPages) {
 }
 
 TEST(Reader, PagesGiveWayToNewOnes) {
-  // 5000 batches that each cross 2^17 places far apart: more pages than can be held at once.
-  auto source = std::make_shared<CountingSource>(std::uint64_t{1} << 32);
-  Fixture fixture(DType::u64, {3, 1 << 17}, {1 << 13, 1 << 12}, 0, source);
+  // Three walks across 2^17 places 32 KiB apart, each a page further on: more pages than can be held at once.
+  auto source = std::make_shared<CountingSource>(std::uint64_t{1} << 33);
+  Fixture fixture(DType::u64, {3, 1 << 17}, {1 << 11, 1 << 12}, 0, source);
   const TensorReader reader = fixture.open();
   std::vector<std::uint64_t> out(3 << 17);
-  ASSERT_FALSE(reader.read_u64(0, std::span(out).first(0)).has_value() == false);
-  fixture.tensor();
   ASSERT_TRUE(reader.read_u64(1000, std::span(out).first(200000)));
   for (std::uint64_t i = 0; i < 200000; ++i) {
     const std::uint64_t at = 1000 + i;
-    ASSERT_EQ(out[i], ((at >> 17) * (1 << 13) + (at & ((1 << 17) - 1)) * (1 << 12)) * 8);
+    ASSERT_EQ(out[i], ((at >> 17) * (1 << 11) + (at & ((1 << 17) - 1)) * (1 << 12)) * 8);
   }
 }
 
@@ -338,13 +337,12 @@ TEST(Reader, BatchesOfTransposedMatricesAreNotReadOverAndOver) {
 }
 
 TEST(Reader, ASmallReadOfAWideSpanAsksForNoMoreThanItNeeds) {
-  RangeSource ranges(std::uint64_t{1} << 20);
   auto source = std::make_shared<RangeSource>(std::uint64_t{1} << 20);
   source->add(4096, Bytes(64, std::byte{1}));
   Fixture fixture(DType::u8, {1024, 1024}, {1, 1024}, 0, source);
   const TensorReader reader = fixture.open();
   std::vector<double> out(3);
-  // Elements (4, 0) .. are one to a row of 1024 bytes; the first alone stands at byte 4.
+  // Elements (0, 0), (0, 1) and (0, 2) stand at bytes 0, 1024 and 2048.
   const auto missing = reader.read_f64(0, out);
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code(), Code::need_range);
