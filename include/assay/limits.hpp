@@ -16,7 +16,7 @@ struct Limits {
   std::uint32_t pickle_stack = 16u << 20;                     ///< stack items and marks together
   std::uint32_t pickle_memo = 16u << 20;                      ///< memo entries
   std::uint32_t global_name_bytes = 4096;                     ///< one import's module or attribute name
-  std::uint32_t int_digits = 1u << 20;                        ///< decimal digits of one integer
+  std::uint32_t int_digits = 1u << 17;                        ///< digits of integers too long for CPython (4300), together
   std::uint32_t walk_depth = 4096;                            ///< nested containers followed when tensors are collected
   std::uint32_t name_bytes = 1u << 16;                        ///< one composed tensor name
   std::uint32_t zip_members = 4u << 20;                       ///< entries of one zip directory

@@ -56,7 +56,7 @@ enum class EventKind : std::uint8_t {
   build,      ///< node is the object, other its state
   persistent, ///< node is the persistent node
   extension,  ///< node is the extension
-  mutate,     ///< items were added to something that is not a plain list, dict or set: node
+  mutate,     ///< items were added to something that is not a plain list, dict or set: node; other is the first of them
 };
 struct Event {
   EventKind kind;
@@ -70,7 +70,7 @@ struct GlobalName {
 };
 
 /// One parsed stream. Text and byte contents point into the graph's own storage or into the stream's bytes, which the graph
-/// keeps alive when it was given ownership of them.
+/// keeps alive when it was given ownership of them. kNoNode may be asked about: it answers like None, and is empty.
 class Graph {
  public:
   Graph();
@@ -80,6 +80,9 @@ class Graph {
 
   /// The object the stream ends with; kNoNode when it broke before STOP.
   Node root() const;
+  /// root(), or of a broken stream the lowest item on the stack, with the items that waited behind it for their APPENDS or
+  /// SETITEMS: a state dict cut in the middle lists the tensors before the cut. kNoNode when nothing was on the stack.
+  Node salvage_root() const;
   std::size_t node_count() const;
   Kind kind(Node n) const;
   /// Absolute file offset of the opcode that made the node.
@@ -90,7 +93,8 @@ class Graph {
   std::int64_t integer(Node n) const;
   double real(Node n) const;
   std::string_view text(Node n) const;  ///< text; also bytes kinds, as raw characters
-  ByteView bytes(Node n) const;         ///< bytes, bytearray, big_integer; offset() is absolute where they stand in the file as such
+  ByteView bytes(Node n) const;         ///< text, bytes, bytearray, big_integer; offset() is absolute where in_stream(n), else the opcode's
+  bool in_stream(Node n) const;         ///< text() and bytes() stand in the file as such, without escapes
 
   // Containers: list, tuple, set, frozenset by item; dict by key and value, duplicates kept in file order. A call answers with
   // what APPENDS (items) and SETITEMS (pairs) put into it afterwards, and a persistent node with its id as item 0.
@@ -102,10 +106,13 @@ class Graph {
   /// The value of the last pair whose key is this text; kNoNode when there is none. Cost: linear.
   Node get(Node n, std::string_view key) const;
 
+  /// As written. A name that STACK_GLOBAL took from a call or another unknown value is "": it is known only when loading.
   GlobalName global(Node n) const;
+  /// What a loader looks up: below protocol 3 CPython maps Python 2's names (`__builtin__ xrange` is `builtins range`).
+  GlobalName mapped_global(Node n) const;
   CallKind call_kind(Node n) const;
   Node callable(Node n) const;  ///< of a call
-  Node args(Node n) const;      ///< of a call: its argument tuple
+  Node args(Node n) const;      ///< of a call: its argument tuple; of unknown kind when the file computes it
   Node kwargs(Node n) const;    ///< of a NEWOBJ_EX call
   /// BUILD states applied to a node, in order. Any kind of node may have some.
   std::span<const Node> states(Node n) const;
@@ -117,8 +124,11 @@ class Graph {
   int protocol() const;                    ///< the highest PROTO seen; 0 without one
   std::uint64_t begin_offset() const;      ///< absolute, of the first opcode
   std::uint64_t end_offset() const;        ///< absolute, just behind STOP, or where the stream broke
+  bool reached_stop() const;
   std::size_t left_on_stack() const;       ///< items and marks below the result at STOP
   /// The first rule broken; the nodes and events before it are there. CPython would have stopped here, having run all before.
+  /// Rules that some readers do not hold (a protocol above 5, frame lengths, buffers that are not at hand) do not end the parse:
+  /// what such readers would run is in the log too, behind the broken offset.
   const std::optional<Error>& broken() const;
 
   struct Data;
@@ -134,5 +144,9 @@ class Graph {
 Graph parse(ByteView stream, const Limits& limits = {});
 /// The same, with the bytes owned by the graph.
 Graph parse(ByteBlock stream, const Limits& limits = {});
+
+/// A value as short text for messages and metadata: {'a': 1, 'b': collections.OrderedDict()}. Cut with "…" behind about
+/// `max_bytes`; cycles and deep nesting are "…" too. Cost: that of the text.
+std::string describe(const Graph& graph, Node n, std::size_t max_bytes = 200);
 
 }  // namespace assay::pickle
