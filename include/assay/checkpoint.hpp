@@ -43,8 +43,8 @@ struct MetadataEntry {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view key;   ///< lives in the Checkpoint
-  std::string_view text;  ///< lives in the Checkpoint
+  std::string_view key = {};   ///< lives in the Checkpoint
+  std::string_view text = {};  ///< lives in the Checkpoint
 };
 
 /// A part of a training checkpoint as people think of it: "model", "optimizer", "ema", …

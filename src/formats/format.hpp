@@ -36,6 +36,7 @@ struct Format {
   std::string_view extensions;  ///< usual ones, for listings: ".pt .pth .bin .ckpt"
   Probe (*probe)(const ProbeInput&);
   Result<Checkpoint> (*open)(const OpenInput&);
+  bool head_decides = false;  ///< its probe looks at the head only, and a score of 100 ends the search before a tail is read
 };
 
 /// THE table of formats, in registry.cpp.

@@ -1,1 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
+// THE table of formats, and the way from bytes to one of its rows. Content decides; a name only breaks a tie.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "formats/format.hpp"
+#include "formats/not_weights.hpp"
+#include "formats/safetensors.hpp"
+
+namespace assay::formats {
+
+namespace {
+
+constexpr std::uint64_t kHead = 4096;
+constexpr std::uint64_t kTail = 65536;
+
+// The field head_decides: the probe needs no tail, and 100 ends the search before one is read.
+constexpr Format kFormats[] = {
+    {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true},
+};
+
+/// Extensions that make people expect a certain format.
+constexpr std::string_view kTellingExtensions[] = {".safetensors", ".pt",  ".pth", ".ckpt",    ".bin", ".pkl", ".gguf", ".npz",
+                                                   ".npy",         ".h5", ".onnx", ".msgpack", ".tar", ".zip"};
+
+std::string extension_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string() : lowered(name.substr(dot));
+}
+
+bool lists(std::string_view extensions, std::string_view extension) {
+  for (std::size_t at = extensions.find(extension); at != std::string_view::npos; at = extensions.find(extension, at + 1)) {
+    const std::size_t behind = at + extension.size();
+    if (behind == extensions.size() || extensions[behind] == ' ') return true;
+  }
+  return false;
+}
+
+void note_extension(Checkpoint& checkpoint, const Format& format, std::string_view name) {
+  const std::string extension = extension_of(name);
+  if (std::ranges::find(kTellingExtensions, extension) == std::end(kTellingExtensions) || lists(format.extensions, extension)) return;
+  checkpoint.add(Finding(Code::extension_mismatch, concat("a ", format.name, " file, though named ", extension)));
+}
+
+Result<Checkpoint> open_as(const Format& format, const OpenInput& input) {
+  auto checkpoint = format.open(input);
+  if (!checkpoint) return fail(std::move(checkpoint).error().in_file(input.name));
+  note_extension(*checkpoint, format, input.name);
+  return checkpoint;
+}
+
+}  // namespace
+
+std::span<const Format> registry() { return kFormats; }
+
+const Format* find_format(std::string_view id) {
+  const auto found = std::ranges::find(kFormats, id, &Format::id);
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std::shared_ptr<ByteSource> source, const Limits& limits) {
+  const std::uint64_t size = source->size();
+  const OpenInput input{files, name, source, limits};
+  auto head = source->fetch(0, std::min(size, kHead));
+  if (!head) return fail(std::move(head).error().in_file(name));
+  ProbeInput probe{name, size, head->view(), {}};
+  for (const Format& format : kFormats)
+    if (format.head_decides && format.probe(probe).score >= 100) return open_as(format, input);
+
+  const std::uint64_t tail_size = std::min(size, kTail);
+  auto tail = source->fetch(size - tail_size, tail_size);
+  if (!tail) return fail(std::move(tail).error().in_file(name));
+  probe.tail = tail->view();
+  const Format* best = nullptr;
+  int best_score = 0;
+  for (const Format& format : kFormats) {
+    const int score = format.probe(probe).score;
+    if (score > best_score) best = &format, best_score = score;
+  }
+  auto other = recognise_not_weights(probe);
+  if (other && other->score > best_score) return fail(std::move(other->error).in_file(name));
+  if (best) return open_as(*best, input);
+  return fail(unknown_format(probe).in_file(name));
+}
+
+}  // namespace assay::formats
+
+namespace assay {
+
+Result<Checkpoint> open(const FileSet& files, const Limits& limits) {
+  ASSAY_TRY(auto source, files.open(files.primary()));
+  return formats::open_single(files, files.primary(), std::move(source), limits);
+}
+
+}  // namespace assay

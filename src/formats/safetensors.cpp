@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// safetensors:
+//
+//   0      u64 LE  N, the header's length
+//   8      N bytes of JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "value", …}}
+//   8 + N  the data area, where offsets count from; row-major, little endian, without gaps, to the end of the file
+//
+// What the reference reader refuses as a whole is listed here as far as it goes, each fault a finding of its own.
+#include "formats/safetensors.hpp"
+
+#include "base/arena.hpp"
+#include "base/endian.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "formats/safetensors_header.hpp"
+
+namespace assay::formats {
+
+namespace {
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kReferenceLimit = 100'000'000;  // the largest header that the reference reader takes
+constexpr std::uint64_t kPlausible = std::uint64_t{1} << 40;  // eight bytes of text are a larger number than this
+constexpr std::size_t kBytesPerEntry = 110;  // typical, for first room only
+
+bool starts_object(std::string_view header) {
+  const std::size_t first = header.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && header[first] == '{';
+}
+
+/// The header's length, checked against the file.
+Result<std::uint64_t> header_length(const OpenInput& input) {
+  const std::uint64_t size = input.source->size();
+  if (size < kLengthBytes)
+    return fail(Error(Code::truncated, concat("the header's length needs 8 bytes, the file has ", size)).at(0).expected_found(kLengthBytes, size));
+  ASSAY_TRY(const ByteBlock first, input.source->fetch(0, kLengthBytes));
+  const auto length = load_le<std::uint64_t>(first.view().data());
+  const std::uint64_t left = size - kLengthBytes;
+  if (length < 2) return fail(Error(Code::bad_header, concat("header length ", length, " leaves no room for '{}'")).at(0));
+  if (length > left && length <= kPlausible)
+    return fail(Error(Code::truncated, concat("the header alone is ", grouped(length), " bytes, the file has ", grouped(left), " behind the length"))
+                    .at(0)
+                    .expected_found(kLengthBytes + length, size));
+  if (length > left || length > input.limits.header_bytes)
+    return fail(Error(Code::header_too_long, concat("header length ", length, length > left ? " exceeds the " : " exceeds the limit of ",
+                                                    length > left ? left : input.limits.header_bytes, length > left ? " bytes left" : " bytes"))
+                    .at(0)
+                    .expected_found(length, left));
+  return length;
+}
+
+}  // namespace
+
+Probe probe_safetensors(const ProbeInput& input) {
+  const bool named = lowered(input.name).ends_with(".safetensors");
+  if (input.head.size() < kLengthBytes) return named && input.size > 0 ? Probe{30, "named .safetensors"} : Probe{};
+  const auto length = load_le<std::uint64_t>(input.head.data());
+  const std::string_view rest = input.head.from(kLengthBytes).text();
+  const bool object = starts_object(rest);
+  if (object && length >= 2 && length <= input.size - kLengthBytes) return {100, "8-byte length within the file, then '{'"};
+  if (object && length <= kPlausible) return {85, "8-byte length, then '{'"};
+  if (object) return {30, "'{' behind 8 bytes"};
+  if (!named) return {};
+  // All blanks so far: the header may still begin behind what can be seen.
+  if (length <= kPlausible) return {30, "named .safetensors, plausible length"};
+  return {};
+}
+
+Result<Checkpoint> open_safetensors(const OpenInput& input) {
+  ASSAY_TRY(const std::uint64_t length, header_length(input));
+  ASSAY_TRY(ByteBlock fetched, input.source->fetch(kLengthBytes, length));
+
+  Checkpoint checkpoint;
+  checkpoint.format = "safetensors";
+  checkpoint.container = "safetensors";
+  checkpoint.files.push_back({std::string(input.name), input.source->size(), input.source});
+  auto block = std::make_shared<ByteBlock>(std::move(fetched));
+  const ByteView header = block->view();
+  checkpoint.arena().keep(block);  // names point into it
+
+  const std::uint64_t data_start = kLengthBytes + length;
+  const auto fresh = [&] { return safetensors::Layout(data_start, input.source->size(), header.size() / kBytesPerEntry); };
+  safetensors::Layout layout = fresh();
+  if (!safetensors::scan_header(header, checkpoint.arena(), input.limits, layout)) {
+    layout = fresh();
+    ASSAY_CHECK(safetensors::parse_header(header, checkpoint.arena(), input.limits, layout));
+  }
+  if (length > kReferenceLimit)
+    layout.note(Finding(Code::odd_header, concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
+                        Where{.offset = 0, .length = kLengthBytes}));
+  layout.finish(checkpoint);
+  return checkpoint;
+}
+
+}  // namespace assay::formats

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scanner for headers spelled exactly as the reference spells them:
+//
+//   {"__metadata__":{"key":"value",…},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},…}   and blanks to fill up
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/endian.hpp"
+#include "formats/safetensors_header.hpp"
+
+namespace assay::formats::safetensors {
+
+namespace {
+
+constexpr std::size_t kMaxRank = 16;      // more is left to the exact reader
+constexpr std::size_t kMaxDigits = 19;    // always fits in 64 bits
+constexpr std::size_t kFirstEntries = 64;  // measured before room is made for the rest
+
+constexpr std::uint64_t repeated(unsigned char c) { return 0x0101010101010101u * c; }
+
+/// High bits set where a byte is zero; exact for the lowest such byte.
+constexpr std::uint64_t zeros(std::uint64_t word) { return (word - repeated(1)) & ~word & repeated(0x80); }
+
+class Scanner {
+ public:
+  Scanner(ByteView header, Arena& arena, const Limits& limits, Layout& layout)
+      : begin_(header.text().data()), p_(begin_), end_(begin_ + header.size()), base_(header.offset()), arena_(arena), layout_(layout),
+        max_rank_(std::min<std::size_t>(kMaxRank, limits.rank)) {}
+
+  bool run() {
+    if (!literal("{")) return false;
+    if (!literal("}")) {
+      do {
+        if (!member()) return false;
+        if (layout_.size() == kFirstEntries) make_room();
+      } while (literal(","));
+      if (!literal("}")) return false;
+    }
+    while (p_ != end_ && (*p_ == ' ' || *p_ == '\n' || *p_ == '\r' || *p_ == '\t')) ++p_;
+    return p_ == end_;
+  }
+
+ private:
+  template <std::size_t n>
+  bool literal(const char (&text)[n]) {
+    if (static_cast<std::size_t>(end_ - p_) < n - 1 || std::memcmp(p_, text, n - 1) != 0) return false;
+    p_ += n - 1;
+    return true;
+  }
+
+  /// The rest of a string whose opening quote is behind us: printable ASCII without escapes.
+  bool plain_text(std::string_view& text) {
+    const char* from = p_;
+    while (end_ - p_ >= 8) {
+      const auto word = load_le<std::uint64_t>(reinterpret_cast<const std::byte*>(p_));
+      const std::uint64_t control = (word - repeated(0x20)) & ~word;
+      const std::uint64_t stop =
+          (zeros(word ^ repeated('"')) | zeros(word ^ repeated('\\')) | zeros(word ^ repeated(0x7f)) | control | word) & repeated(0x80);
+      if (stop != 0) {
+        p_ += std::countr_zero(stop) / 8;
+        text = {from, static_cast<std::size_t>(p_ - from)};
+        return *p_++ == '"';
+      }
+      p_ += 8;
+    }
+    for (; p_ != end_; ++p_) {
+      if (*p_ == '"') {
+        text = {from, static_cast<std::size_t>(p_++ - from)};
+        return true;
+      }
+      if (*p_ == '\\' || *p_ < 0x20 || *p_ >= 0x7f) return false;
+    }
+    return false;
+  }
+
+  bool number(std::uint64_t& value) {
+    const char* from = p_;
+    value = 0;
+    for (; p_ != end_ && *p_ >= '0' && *p_ <= '9'; ++p_) {
+      if (static_cast<std::size_t>(p_ - from) == kMaxDigits) return false;
+      value = value * 10 + static_cast<unsigned char>(*p_ - '0');
+    }
+    return p_ != from && (*from != '0' || p_ - from == 1);
+  }
+
+  bool member() {
+    Claim claim;
+    if (!literal("\"") || !plain_text(claim.name) || !literal(":")) return false;
+    if (claim.name == "__metadata__") return metadata();
+    claim.at = base_ + static_cast<std::uint64_t>(p_ - begin_);
+    std::array<std::uint64_t, kMaxRank> shape;
+    std::size_t rank = 0;
+    if (!literal("{\"dtype\":\"") || !plain_text(claim.dtype) || !literal(",\"shape\":[")) return false;
+    if (!literal("]")) {
+      do {
+        if (rank == max_rank_ || !number(shape[rank++])) return false;
+      } while (literal(","));
+      if (!literal("]")) return false;
+    }
+    if (!literal(",\"data_offsets\":[") || !number(claim.begin) || !literal(",") || !number(claim.end) || !literal("]}")) return false;
+    claim.shape = arena_.numbers({shape.data(), rank});
+    if (claim.dtype != last_dtype_name_) {
+      const auto dtype = dtype_of(claim.dtype);
+      last_dtype_ = dtype.value_or(DType::unknown);
+      last_dtype_name_ = claim.dtype;
+    }
+    layout_.add(claim, last_dtype_);
+    return true;
+  }
+
+  bool metadata() {
+    if (std::exchange(seen_metadata_, true) || !literal("{")) return false;
+    if (literal("}")) return true;
+    do {
+      MetadataEntry entry{.kind = MetadataEntry::Kind::text};
+      if (!literal("\"") || !plain_text(entry.key) || !literal(":\"") || !plain_text(entry.text)) return false;
+      layout_.add_metadata(entry);
+    } while (literal(","));
+    return literal("}");
+  }
+
+  /// By the first entries' length, how many there will be: vectors that grow copy everything several times.
+  void make_room() {
+    const auto used = static_cast<std::size_t>(p_ - begin_);
+    layout_.reserve(static_cast<std::size_t>(end_ - begin_) / (used / kFirstEntries) + kFirstEntries);
+  }
+
+  const char* begin_;
+  const char* p_;
+  const char* end_;
+  std::uint64_t base_;
+  Arena& arena_;
+  Layout& layout_;
+  std::size_t max_rank_;
+  bool seen_metadata_ = false;
+  std::string_view last_dtype_name_;
+  DType last_dtype_ = DType::unknown;
+};
+
+}  // namespace
+
+bool scan_header(ByteView header, Arena& arena, const Limits& limits, Layout& layout) { return Scanner(header, arena, limits, layout).run(); }
+
+}  // namespace assay::formats::safetensors
