@@ -27,6 +27,7 @@ struct Entry {
   std::vector<std::uint64_t> shape, offsets;
   bool seen[4] = {};
   bool is_list = false;
+  bool bad_offsets = false;
   Field field = kNoField;
   std::optional<Problem> problem;  // the first
 
@@ -125,14 +126,18 @@ void HeaderReader::field_value(std::string_view text) {
 
 /// An element of a field's list.
 void HeaderReader::element(std::string_view text, bool is_number) {
-  const auto value = is_number ? json::to_u64(text) : std::nullopt;
+  std::uint64_t value = 0;
+  const auto whole = is_number ? json::to_u64(text) : std::nullopt;
+  if (whole) value = *whole;
   if (entry_.field == Entry::kShape) {
-    if (!value)
-      entry_.complain(Code::bad_shape, concat("dimension ", entry_.shape.size(), " of the shape is ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
-    entry_.shape.push_back(value.value_or(0));
+    if (!whole)
+      entry_.complain(Code::bad_shape,
+                      concat("dimension ", entry_.shape.size(), " of the shape is ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
+    entry_.shape.push_back(value);
   } else if (entry_.field == Entry::kOffsets) {
-    if (!value) entry_.complain(Code::bad_header, concat("data_offsets hold ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
-    if (entry_.offsets.size() < 3) entry_.offsets.push_back(value.value_or(0));
+    entry_.bad_offsets = entry_.bad_offsets || !whole;
+    if (!whole) entry_.complain(Code::bad_header, concat("data_offsets hold ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
+    if (entry_.offsets.size() < 3) entry_.offsets.push_back(value);
   }
 }
 
@@ -263,9 +268,9 @@ void HeaderReader::finish_entry() {
     layout_.note(Finding(Code::odd_name, concat("the name ", quote(entry.name), " holds characters that do not show"),
                          Where{.tensor = std::string(entry.name), .offset = entry.at}));
   Claim claim{.name = entry.name, .dtype = entry.dtype, .shape = arena_.numbers(entry.shape), .at = entry.at};
+  claim.placed = entry.offsets.size() == 2 && !entry.bad_offsets;
+  if (claim.placed) claim.begin = entry.offsets[0], claim.end = entry.offsets[1];
   if (entry.problem) return layout_.add_broken(claim, entry.problem->code, std::move(entry.problem->message));
-  claim.begin = entry.offsets[0];
-  claim.end = entry.offsets[1];
   layout_.add(claim, dtype_of(entry.dtype).value_or(DType::unknown));
 }
 

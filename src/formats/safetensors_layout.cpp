@@ -62,14 +62,33 @@ void Layout::check_name(const Claim& claim) {
   if (claim.name.empty()) findings_.add(Finding(Code::odd_name, "a tensor's name is empty", Where{.offset = claim.at}));
 }
 
-void Layout::add_broken(const Claim& claim, Code code, std::string message) {
+/// Lists the tensor, and its place where it has one.
+Tensor& Layout::list(const Claim& claim, DType dtype) {
   Tensor& tensor = tensors_.emplace_back();
   tensor.name = claim.name;
   tensor.source_dtype = claim.dtype;
-  tensor.dtype = dtype_of(claim.dtype).value_or(DType::unknown);
+  tensor.dtype = dtype;
   tensor.shape = claim.shape;
-  refuse(tensor, claim, code, std::move(message));
   check_name(claim);
+  if (!claim.placed) return tensor;
+  tensor.storage = static_cast<std::uint32_t>(storages_.size());
+  Storage& storage = storages_.emplace_back();
+  storage.offset = data_start_ + claim.begin;
+  storage.nbytes = claim.end - claim.begin;
+  if (claim.end > data_size_) {
+    tensor.readable = false;
+    ++cut_;
+  }
+  largest_end_ = std::max(largest_end_, claim.end);
+  if (claim.begin == running_end_) running_end_ = claim.end;
+  else if (storage.nbytes != 0) in_order_ = false;
+  return tensor;
+}
+
+void Layout::add_broken(Claim claim, Code code, std::string message) {
+  claim.placed = claim.placed && claim.begin <= claim.end && checked_add(data_start_, claim.end);
+  unplaced_ = unplaced_ || !claim.placed;
+  refuse(list(claim, dtype_of(claim.dtype).value_or(DType::unknown)), claim, code, std::move(message));
 }
 
 void Layout::check_size(Tensor& tensor, const Claim& claim) {
@@ -94,37 +113,19 @@ void Layout::check_size(Tensor& tensor, const Claim& claim) {
 void Layout::add(const Claim& claim, DType dtype) {
   if (claim.begin > claim.end)
     return add_broken(claim, Code::bad_header, concat("data_offsets [", claim.begin, ", ", claim.end, "] run backwards"));
-  const auto offset = checked_add(data_start_, claim.begin);
-  if (!offset || !checked_add(data_start_, claim.end))
+  if (!checked_add(data_start_, claim.end))
     return add_broken(claim, Code::bad_header, concat("data_offsets ", range(claim.begin, claim.end), " pass 2^64"));
-
-  Tensor& tensor = tensors_.emplace_back();
-  tensor.name = claim.name;
-  tensor.source_dtype = claim.dtype;
-  tensor.dtype = dtype;
-  tensor.shape = claim.shape;
-  tensor.storage = static_cast<std::uint32_t>(storages_.size());
-  Storage& storage = storages_.emplace_back();
-  storage.offset = *offset;
-  storage.nbytes = claim.end - claim.begin;
+  Tensor& tensor = list(claim, dtype);
   check_size(tensor, claim);
+  const std::uint64_t nbytes = claim.end - claim.begin;
   if (dtype == DType::unknown) {
     const bool empty = claim.dtype.empty();
     refuse(tensor, claim, empty ? Code::bad_dtype : Code::unknown_dtype,
            empty ? std::string("the dtype is empty")
-                 : concat("unknown dtype ", quote(claim.dtype), "; its data is ", storage.nbytes, storage.nbytes == 1 ? " byte" : " bytes"));
-  } else if ((*offset & (alignment(dtype) - 1)) != 0 && storage.nbytes != 0) {
+                 : concat("unknown dtype ", quote(claim.dtype), "; its data is ", nbytes, nbytes == 1 ? " byte" : " bytes"));
+  } else if (((data_start_ + claim.begin) & (alignment(dtype) - 1)) != 0 && nbytes != 0) {
     if (misaligned_++ == 0) first_misaligned_ = static_cast<std::uint32_t>(tensors_.size() - 1);
   }
-  if (claim.end > data_size_) {
-    tensor.readable = false;
-    ++cut_;
-  }
-  check_name(claim);
-
-  largest_end_ = std::max(largest_end_, claim.end);
-  if (claim.begin == running_end_) running_end_ = claim.end;
-  else if (storage.nbytes != 0) in_order_ = false;
 }
 
 void Layout::report_overlap(const Tensor& first, const Tensor& second) {
@@ -157,7 +158,7 @@ void Layout::check_neighbours() {
   for (const std::uint32_t i : order) {
     const Storage& storage = place(i);
     if (storage.offset < running) report_overlap(tensors_[holder], tensors_[i]);
-    if (storage.offset > running && running < file_size_) {
+    if (storage.offset > running && running < file_size_ && !unplaced_) {
       const std::uint64_t length = storage.offset - running;
       findings_.add(Finding(Code::gap, concat(length, length == 1 ? " byte" : " bytes", " before ", quote(tensors_[i].name), " belong to no tensor"),
                              Where{.offset = running, .length = length}));
@@ -190,7 +191,8 @@ void Layout::report_cut() {
 
 void Layout::check_end() {
   if (cut_ != 0) return report_cut();
-  if (largest_end_ >= data_size_) return;
+  // Bytes may belong to a tensor that lost its place.
+  if (largest_end_ >= data_size_ || unplaced_) return;
   const std::uint64_t left = data_size_ - largest_end_;
   findings_.add(Finding(Code::trailing_bytes, concat(grouped(left), left == 1 ? " byte" : " bytes", " behind the last tensor"),
                          Where{.offset = data_start_ + largest_end_, .length = left}));

@@ -18,6 +18,7 @@ struct Claim {
   std::string_view dtype;              ///< as spelled
   std::span<const std::uint64_t> shape;  ///< lives as long as the Checkpoint
   std::uint64_t begin = 0, end = 0;    ///< data_offsets, from the start of the data area
+  bool placed = true;                  ///< false when the header gives no usable data_offsets
   std::uint64_t at = 0;                ///< absolute offset of its entry in the header
 };
 
@@ -31,7 +32,7 @@ class Layout {
 
   void add(const Claim& claim, DType dtype);
   /// A claim that is not of the format's form. Listed as far as it goes, never readable.
-  void add_broken(const Claim& claim, Code code, std::string message);
+  void add_broken(Claim claim, Code code, std::string message);
   void add_metadata(const MetadataEntry& entry) { metadata_.push_back(entry); }
   void note(Finding finding) { findings_.add(std::move(finding)); }
   std::vector<MetadataEntry>& metadata() { return metadata_; }
@@ -43,6 +44,7 @@ class Layout {
 
  private:
   void refuse(Tensor& tensor, const Claim& claim, Code code, std::string message);
+  Tensor& list(const Claim& claim, DType dtype);
   void check_name(const Claim& claim);
   void check_size(Tensor& tensor, const Claim& claim);
   void check_neighbours();
@@ -60,7 +62,8 @@ class Layout {
   std::uint64_t running_end_ = 0;  // of the data claimed so far, while it is claimed front to back
   std::uint64_t largest_end_ = 0;
   bool in_order_ = true;
-  std::uint64_t cut_ = 0;          // tensors that pass the end of the file
+  bool unplaced_ = false;  // some tensor has no usable data_offsets
+  std::uint64_t cut_ = 0;  // tensors that pass the end of the file
   std::uint64_t misaligned_ = 0;
   std::uint32_t first_misaligned_ = kNone;
 };
