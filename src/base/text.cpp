@@ -249,10 +249,13 @@ namespace {
 
 std::size_t common_prefix(std::string_view a, std::string_view b) {
   const std::size_t shorter = std::min(a.size(), b.size());
+  const auto differing = [&](std::size_t at) { return load8(a.data() + at) ^ load8(b.data() + at); };
   std::size_t i = 0;
-  for (; i + 8 <= shorter; i += 8)
-    if (const std::uint64_t differing = load8(a.data() + i) ^ load8(b.data() + i))
-      return i + static_cast<std::size_t>(std::countr_zero(differing)) / 8;
+  if (shorter >= 8) {
+    while (i + 8 < shorter && differing(i) == 0) i += 8;
+    i = std::min(i, shorter - 8);  // the last step may look at some bytes again
+    return i + static_cast<std::size_t>(std::countr_zero(differing(i))) / 8;  // no difference: 64 zeros
+  }
   while (i < shorter && a[i] == b[i]) ++i;
   return i;
 }
