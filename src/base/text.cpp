@@ -253,7 +253,7 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
   std::size_t i = 0;
   if (shorter >= 8) {
     while (i + 8 < shorter && differing(i) == 0) i += 8;
-    i = std::min(i, shorter - 8);  // the last step may look at some bytes again
+    i = std::min(i, shorter - 8);                                             // the last step may look at some bytes again
     return i + static_cast<std::size_t>(std::countr_zero(differing(i))) / 8;  // no difference: 64 zeros
   }
   while (i < shorter && a[i] == b[i]) ++i;

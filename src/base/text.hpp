@@ -14,12 +14,12 @@
 
 namespace assay {
 
-/// A name from a file made safe to print: control characters, DEL, C1 controls, bidirectional overrides, invalid UTF-8 and backslashes as \n, \0, \x1b,
-/// \u202e. Printable UTF-8 stays.
+/// A name from a file made safe to print: controls, what hides or turns text (zero width, direction marks), bytes that are not
+/// UTF-8 and backslashes become \n, \0, \x1b, \u202e, \U000e0041. Other UTF-8 stays. Different names stay different.
 std::string escape(std::string_view name);
-/// escape(), cut to at most `max_bytes` with "…" for what is left out.
+/// escape(), cut between characters to at most `max_bytes`, of which a last "…" stands for what is left out.
 std::string escape(std::string_view name, std::size_t max_bytes);
-/// Quoted with single quotes, escaped: 'model.weight'.
+/// Escaped, in single quotes, and so are those within: 'it\'s.weight'.
 std::string quote(std::string_view name);
 
 /// Text and numbers put together: concat("shape ", 3, " exceeds ", limit).
@@ -30,8 +30,10 @@ inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 template <std::integral T>
 void append(std::string& out, T value) {
-  if constexpr (std::signed_integral<T>) out += decimal(static_cast<std::int64_t>(value));
-  else out += decimal(static_cast<std::uint64_t>(value));
+  if constexpr (std::signed_integral<T>)
+    out += decimal(static_cast<std::int64_t>(value));
+  else
+    out += decimal(static_cast<std::uint64_t>(value));
 }
 }  // namespace detail
 template <class... Parts>
@@ -64,7 +66,8 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view prefix);
 bool natural_less(std::string_view a, std::string_view b);
 /// '*' any text, '?' one character; everything else itself.
 bool glob_match(std::string_view pattern, std::string_view text);
-/// Up to `count` of `names` closest to `name` by edit distance, closest first; nothing that shares too little.
+/// Up to `count` of `names` closest to `name` by edit distance, closest first, equals in the order given. Close is
+/// what differs in at most a third, and what is a part of the other. Cost: a few us for a name of 60 bytes.
 std::vector<std::string_view> nearest(std::string_view name, std::span<const std::string_view> names, std::size_t count = 3);
 
 }  // namespace assay

@@ -15,7 +15,8 @@ void Cursor::fail(Error error) {
 ByteView Cursor::take(std::uint64_t n, std::string_view what) {
   if (n > left() || !ok()) {
     if (ok())
-      fail(Error(Code::truncated, concat(what, " needs ", n, n == 1 ? " byte, " : " bytes, ", left(), left() == 1 ? " is left" : " are left"))
+      fail(Error(Code::truncated,
+                 concat(what, " needs ", n, n == 1 ? " byte, " : " bytes, ", left(), left() == 1 ? " is left" : " are left"))
                .at(offset())
                .expected_found(n, left()));
     return {};
