@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as a checkpoint lists them: numbers read from the graph, storages resolved once per key, every bound checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "assay/checkpoint.hpp"
+#include "formats/torch/rebuild.hpp"
+#include "formats/torch/storage_id.hpp"
+
+namespace assay::formats::torch {
+
+/// A tensor in numbers, not yet compared with its storage.
+struct TensorSpec {
+  std::vector<std::uint64_t> shape{}, stride{};
+  bool has_stride = false;
+  std::uint64_t offset = 0;
+  std::optional<StorageId> storage{};
+  DType dtype = DType::unknown;
+  std::string_view dtype_text{};  ///< what names it where `dtype` is unknown
+  bool meta = false, conj = false, neg = false, parameter = false;
+};
+
+/// Where a container keeps the storages that persistent ids name. Each form of torch file supplies its own.
+class StorageSource {
+ public:
+  virtual ~StorageSource() = default;
+  /// The storage of this key. Called once per key. Fails with `missing-storage` where the container has none; `need-range` ends the opening.
+  virtual Result<Storage> find(const StorageId& id) = 0;
+  /// For containers whose persistent ids name whole tensors (tar), or whose storages come in other ways (bytes within the pickle):
+  /// fills `spec`, or leaves it to the usual reading by giving false.
+  virtual Result<bool> describe(const Graph&, Node, TensorSpec&) { return false; }
+};
+
+/// Where the pickle that is being collected stands.
+struct PickleInfo {
+  std::shared_ptr<const Graph> graph;
+  std::uint32_t file = 0;        ///< index into Checkpoint::files
+  std::string_view member;       ///< "archive/data.pkl"; "" where the file itself is the pickle
+  ByteView in_file;              ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
+};
+
+class TensorTable {
+ public:
+  TensorTable(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& storages, const Limits& limits);
+
+  // Each lists one tensor, readable or refused with its finding, and gives its index. Only `need-range` is an error.
+  Result<std::uint32_t> add(std::string_view name, Node node, const TensorNodes& nodes, bool parameter);
+  Result<std::uint32_t> add_array(std::string_view name, Node node, const ArrayNodes& array);
+  Result<std::uint32_t> add_bare_storage(std::string_view name, Node node);
+
+  /// Notes on storages of which the listed tensors use only a part.
+  void note_unused_bytes();
+
+ private:
+  struct Entry {
+    std::uint32_t storage = kNone;          // kNone when it could not be resolved
+    std::uint64_t claimed = 0;              // bytes, by the first id
+    std::unique_ptr<Finding> failure;       // why not
+    bool told = false;                      // that its size is not the claimed one
+    bool doubtful = false;                  // a tensor on it was refused: what is used is not known
+  };
+  struct Use {
+    std::uint32_t storage;
+    std::uint32_t tensor;
+    std::uint64_t begin, end;  // bytes
+  };
+
+  Result<void> read(Node node, const TensorNodes& nodes);
+  Result<void> read_numbers(Node node, Node sequence, Code code, std::string_view what, std::vector<std::uint64_t>& out);
+  Result<std::uint32_t> list(std::string_view name, Node node, Result<void> read, Entry* own = nullptr);
+  Result<Entry*> entry_of(const StorageId& id);
+  void check_size(Tensor& tensor, Node node, Entry& entry);
+  void tell_sizes(Severity severity, std::string what, Entry& entry, const Storage& storage);
+  std::optional<Error> check_shape(Tensor& tensor);
+  std::optional<Error> pack_to_storage_units(Tensor& tensor);
+  std::optional<Error> check_bounds(Tensor& tensor, Entry& entry);
+  void refuse(Tensor& tensor, Node node, Finding finding);
+  std::string_view type_text(DType dtype, std::string_view otherwise);
+  Where where(Node node) const;
+
+  Checkpoint& checkpoint_;
+  const PickleInfo& pickle_;
+  const Graph& graph_;
+  StorageSource& source_;
+  const Limits& limits_;
+  TensorSpec spec_;  // of the tensor in hand; reused, so that a tensor costs no allocation
+  std::unordered_map<std::string_view, Entry> entries_;
+  std::vector<Use> uses_;
+  std::vector<std::string_view> type_texts_;
+};
+
+}  // namespace assay::formats::torch
