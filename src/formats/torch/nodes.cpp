@@ -11,15 +11,8 @@ namespace assay::formats::torch {
 
 namespace {
 
-constexpr std::size_t kReprBytes = 200;  // a repr is for people; what is longer is cut
-constexpr unsigned kReprDepth = 4;
-constexpr std::size_t kReprItems = 8;
-constexpr std::size_t kBigIntegerBytes = 64;
+constexpr std::size_t kLabelBytes = 200;  // of a key that is no text
 constexpr unsigned kGetattrDepth = 16;
-
-constexpr struct {
-  std::string_view old_module, module;
-} kPython2Modules[] = {{"__builtin__", "builtins"}, {"copy_reg", "copyreg"}};
 
 // Names that are not UTF-8 come from Python 2; Latin-1 reads every byte and is what such texts mostly were.
 void append_text(std::string& out, std::string_view text) {
@@ -54,9 +47,12 @@ void append_json(std::string& out, const Graph& graph, Node n) {
   switch (kind_of(graph, n)) {
     case Kind::boolean: out += graph.boolean(n) ? "true" : "false"; return;
     case Kind::integer: out += decimal(graph.integer(n)); return;
-    case Kind::big_integer:
-      if (!append_big_integer(out, graph.bytes(n))) append_json_text(out, concat("integer of ", graph.bytes(n).size(), " bytes"));
+    case Kind::big_integer: {
+      const std::string digits = pickle::describe(graph, n);
+      if (digits.starts_with('<')) append_json_text(out, digits);
+      else out += digits;
       return;
+    }
     case Kind::real: {
       const double value = graph.real(n);
       if (std::isnan(value)) out += "\"NaN\"";
@@ -67,27 +63,6 @@ void append_json(std::string& out, const Graph& graph, Node n) {
     case Kind::text: append_json_text(out, graph.text(n)); return;
     default: out += "null"; return;
   }
-}
-
-void append_items(std::string& out, const Graph& graph, Node sequence, unsigned depth) {
-  const std::size_t length = graph.length(sequence);
-  for (std::size_t i = 0; i < length; ++i) {
-    if (i > 0) out += ", ";
-    if (i == kReprItems || out.size() > kReprBytes) {
-      out += "…";
-      return;
-    }
-    append_repr(out, graph, graph.item(sequence, i), depth + 1);
-  }
-}
-
-void append_call(std::string& out, const Graph& graph, Node n, unsigned depth) {
-  out += qualified_name(graph, graph.callable(n));
-  out += '(';
-  const Node args = graph.args(n);
-  if (is_sequence(kind_of(graph, args))) append_items(out, graph, args, depth);
-  else if (args != kNoNode) append_repr(out, graph, args, depth + 1);
-  out += ')';
 }
 
 }  // namespace
@@ -107,13 +82,7 @@ bool truth_of(const Graph& graph, Node n) {
   return (kind == Kind::boolean && graph.boolean(n)) || (kind == Kind::integer && graph.integer(n) != 0);
 }
 
-GlobalName global_name(const Graph& graph, Node n) {
-  if (kind_of(graph, n) != Kind::global) return {};
-  GlobalName name = graph.global(n);
-  for (const auto& [old_module, module] : kPython2Modules)
-    if (name.module == old_module) name.module = module;
-  return name;
-}
+GlobalName global_name(const Graph& graph, Node n) { return kind_of(graph, n) == Kind::global ? graph.mapped_global(n) : GlobalName(); }
 
 std::string qualified_name(const Graph& graph, Node n) {
   std::string inner;  // what getattr adds behind the global it starts from
@@ -194,85 +163,9 @@ void append_real(std::string& out, double value) {
   }
 }
 
-bool append_big_integer(std::string& out, ByteView little_endian) {
-  if (little_endian.size() > kBigIntegerBytes || little_endian.empty()) return false;
-  std::vector<std::uint8_t> bytes;
-  for (const std::byte b : little_endian.span()) bytes.push_back(std::to_integer<std::uint8_t>(b));
-  const bool negative = (bytes.back() & 0x80) != 0;
-  if (negative) {  // two's complement to magnitude
-    unsigned carry = 1;
-    for (auto& b : bytes) {
-      carry += static_cast<std::uint8_t>(~b);
-      b = static_cast<std::uint8_t>(carry);
-      carry >>= 8;
-    }
-  }
-  std::string digits;
-  while (!bytes.empty()) {
-    unsigned rest = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
-      rest = rest << 8 | bytes[i];
-      bytes[i] = static_cast<std::uint8_t>(rest / 10);
-      rest %= 10;
-    }
-    digits += static_cast<char>('0' + rest);
-    while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
-  }
-  if (negative) digits += '-';
-  out.append(digits.rbegin(), digits.rend());
-  return true;
-}
-
 void append_label(std::string& out, const Graph& graph, Node key) {
   if (is_text(kind_of(graph, key))) append_text(out, graph.text(key));
-  else append_repr(out, graph, key);
-}
-
-void append_repr(std::string& out, const Graph& graph, Node n, unsigned depth) {
-  if (depth > kReprDepth) {
-    out += "…";
-    return;
-  }
-  switch (kind_of(graph, n)) {
-    case Kind::none: out += "None"; return;
-    case Kind::boolean: out += graph.boolean(n) ? "True" : "False"; return;
-    case Kind::integer: out += decimal(graph.integer(n)); return;
-    case Kind::big_integer:
-      if (!append_big_integer(out, graph.bytes(n))) out += concat("integer of ", graph.bytes(n).size(), " bytes");
-      return;
-    case Kind::real: append_real(out, graph.real(n)); return;
-    case Kind::text: {
-      const std::string_view whole = graph.text(n);
-      std::size_t cut = std::min(whole.size(), kReprBytes);
-      while (cut < whole.size() && cut > 0 && (static_cast<unsigned char>(whole[cut]) & 0xc0) == 0x80) --cut;
-      out += '\'';
-      append_text(out, whole.substr(0, cut));
-      out += cut < whole.size() ? "…'" : "'";
-      return;
-    }
-    case Kind::bytes:
-    case Kind::bytearray: out += concat(pickle::kind_name(graph.kind(n)), " of ", graph.bytes(n).size()); return;
-    case Kind::tuple:
-      out += '(';
-      append_items(out, graph, n, depth);
-      out += graph.length(n) == 1 ? ",)" : ")";
-      return;
-    case Kind::list:
-      out += '[';
-      append_items(out, graph, n, depth);
-      out += ']';
-      return;
-    case Kind::set:
-    case Kind::frozenset:
-      out += '{';
-      append_items(out, graph, n, depth);
-      out += '}';
-      return;
-    case Kind::dict: out += concat("dict of ", graph.length(n)); return;
-    case Kind::global: out += qualified_name(graph, n); return;
-    case Kind::call: append_call(out, graph, n, depth); return;
-    default: out += pickle::kind_name(graph.kind(n)); return;
-  }
+  else out += pickle::describe(graph, key, kLabelBytes);
 }
 
 std::string json_list(const Graph& graph, const std::vector<Node>& items) {

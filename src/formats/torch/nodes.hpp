@@ -57,13 +57,9 @@ std::size_t copy_bytes(const Graph& graph, const RawBytes& raw, std::span<std::b
 
 /// Appends what a dict key adds to a name: a text as it is, `3`, `None`, `(1, 2)`, `module.Class`.
 void append_label(std::string& out, const Graph& graph, Node key);
-/// Appends a short Python-like text of a value; long and nested ones are cut with "…".
-void append_repr(std::string& out, const Graph& graph, Node n, unsigned depth = 0);
 /// Python's shortest text of a number: "0.01", "1.0", "inf".
 void append_real(std::string& out, double value);
 /// A JSON array of plain values.
 std::string json_list(const Graph& graph, const std::vector<Node>& items);
-/// The decimal digits of a big integer; false when it is too long to be worth it.
-bool append_big_integer(std::string& out, ByteView little_endian);
 
 }  // namespace assay::formats::torch

@@ -36,7 +36,7 @@ constexpr struct {
 NumpyType read_type(const Graph& graph, Node n) {
   NumpyType type;
   if (kind_of(graph, n) != Kind::call) {
-    append_repr(type.text, graph, n);
+    type.text += pickle::describe(graph, n);
     return type;
   }
   const Node code = item_at(graph, graph.args(n), 0);
@@ -65,7 +65,7 @@ void describe_array(const Graph& graph, const NumpyType& type, Node shape, Rebui
   out.form = Form::value;
   out.is_object = true;
   out.text = concat("numpy.ndarray of ", type.text, " ");
-  append_repr(out.text, graph, shape);
+  out.text += pickle::describe(graph, shape);
 }
 
 void set_array(const Graph& graph, Node bytes, Node dtype, Node shape, bool fortran, Rebuilt& out) {

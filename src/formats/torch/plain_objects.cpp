@@ -25,8 +25,7 @@ std::string ymd(const std::array<std::byte, 10>& b) {
 
 void set_object(const Call& call, Rebuilt& out) {
   out.is_object = true;
-  std::string text;
-  append_repr(text, call.graph, call.node);
+  const std::string text = pickle::describe(call.graph, call.node);
   set_value(out, std::move(text));
 }
 
@@ -59,9 +58,8 @@ void rebuild_layout(const Call& call, Rebuilt& out) {
 void rebuild_complex(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
   std::string text = "(";
-  append_repr(text, graph, call.arg(0));
-  std::string imaginary;
-  append_repr(imaginary, graph, call.arg(1));
+  text += pickle::describe(graph, call.arg(0));
+  const std::string imaginary = pickle::describe(graph, call.arg(1));
   set_value(out, concat(text, imaginary.starts_with('-') ? "" : "+", imaginary, "j)"));
 }
 

@@ -109,8 +109,7 @@ void rebuild_sparse(const Call& call, Rebuilt& out) {
     else add_parts(call, call.args, {"layout", "size", "requires_grad", "crow_indices", "col_indices", "values"}, out);
     return;
   }
-  std::string layout;
-  append_repr(layout, graph, call.arg(0));
+  const std::string layout = pickle::describe(graph, call.arg(0));
   out.parts.push_back({"layout", call.arg(0)});
   const Node data = call.arg(1);
   // 4 items are (indices, values, size, is_coalesced) or a compressed form; the compressed ones end with a size.
@@ -383,8 +382,8 @@ void rebuild(const Graph& graph, Node call, Rebuilt& out) {
 
   out.is_object = true;
   const bool plain = is_sequence(kind_of(graph, args)) && all_plain(graph, args);
-  if (plain && graph.length(args) > 0) append_repr(out.text, graph, call);
-  else out.text = qualified_name(graph, graph.callable(call));
+  out.text = qualified_name(graph, graph.callable(call));
+  if (plain && graph.length(args) > 0) out.text += pickle::describe(graph, args);
   add_object_groups(graph, call, out);
   if (!plain && is_sequence(kind_of(graph, args))) out.groups.push_back({GroupKind::items, args});
   if (graph.kwargs(call) != kNoNode) out.groups.push_back({GroupKind::pairs, graph.kwargs(call)});

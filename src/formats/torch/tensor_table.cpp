@@ -105,8 +105,7 @@ Result<void> TensorTable::read_numbers(Node node, Node sequence, Code code, std:
       out.push_back(static_cast<std::uint64_t>(*value));
       continue;
     }
-    std::string shown;
-    append_repr(shown, graph_, item);
+    const std::string shown = pickle::describe(graph_, item);
     return fail(Error(code, concat(what, " holds ", escape(shown, 80), ", which is no size in elements")).at(graph_.offset(node)));
   }
   return {};
@@ -144,8 +143,7 @@ Result<void> TensorTable::read(Node node, const TensorNodes& nodes) {
   if (nodes.offset != kNoNode) {
     const auto offset = integer_of(graph_, nodes.offset);
     if (!offset || *offset < 0) {
-      std::string shown;
-      append_repr(shown, graph_, nodes.offset);
+      const std::string shown = pickle::describe(graph_, nodes.offset);
       return fail(Error(Code::bad_stride, concat("storage offset ", escape(shown, 80), " is no position in elements")).at(graph_.offset(node)));
     }
     spec_.offset = static_cast<std::uint64_t>(*offset);

@@ -127,6 +127,9 @@ bool Walker::skip_attribute(const Frame& frame, Node key, Node value) const {
          length_of(graph_, graph_.args(value)) == 0;
 }
 
+// A file that is one tensor or one value has no name for it.
+std::string_view Walker::name_or(std::string_view otherwise) const { return path_.empty() && stack_.empty() ? otherwise : path_; }
+
 void Walker::append_name(std::string_view label) {
   if (!path_.empty()) path_ += '.';
   path_ += label;
@@ -202,7 +205,7 @@ Result<void> Walker::visit(Node node) {
       const Node id = graph_.item(node, 0);
       const Node tag = item_at(graph_, id, 0);
       const bool is_class = kind_of(graph_, tag) == Kind::global || (is_text(kind_of(graph_, tag)) && graph_.text(tag) == "module");
-      if (!is_class) return note_tensor(node, table_.add_bare_storage(path_, node));
+      if (!is_class) return note_tensor(node, table_.add_bare_storage(name_or("tensor"), node));
       add_text(MetadataEntry::Kind::object, qualified_name(graph_, node));
       return {};
     }
@@ -276,8 +279,8 @@ Result<void> Walker::list_rebuilt(Node outer, Node node, bool parameter) {
   const Rebuilt& r = rebuilt_;
   const EntryKind text_kind = r.is_object ? EntryKind::object : EntryKind::text;
   switch (r.form) {
-    case Form::tensor: ASSAY_CHECK(note_tensor(outer, table_.add(path_, node, r.tensor, parameter))); break;
-    case Form::array: ASSAY_CHECK(note_tensor(outer, table_.add_array(path_, node, r.array))); break;
+    case Form::tensor: ASSAY_CHECK(note_tensor(outer, table_.add(name_or("tensor"), node, r.tensor, parameter))); break;
+    case Form::array: ASSAY_CHECK(note_tensor(outer, table_.add_array(name_or("tensor"), node, r.array))); break;
     case Form::value: add_text(text_kind, r.text); break;
     case Form::number:
       if (r.scalar.kind == Kind::boolean) add_entry({.kind = EntryKind::boolean, .boolean = r.scalar.boolean});
@@ -309,7 +312,7 @@ void Walker::add_entry(MetadataEntry entry) {
     return;
   }
   name_budget_ -= path_.size();
-  entry.key = checkpoint_.arena().text(path_);
+  entry.key = checkpoint_.arena().text(name_or("value"));
   checkpoint_.metadata.push_back(entry);
 }
 
@@ -325,9 +328,8 @@ void Walker::add_plain(Node node) {
     case Kind::integer: return add_entry({.kind = EntryKind::integer, .integer = graph_.integer(node)});
     case Kind::real: return add_entry({.kind = EntryKind::real, .real = graph_.real(node)});
     case Kind::big_integer: {
-      std::string digits;
-      if (append_big_integer(digits, graph_.bytes(node))) return add_text(EntryKind::json, digits);
-      return add_text(EntryKind::object, concat("integer of ", graph_.bytes(node).size(), " bytes"));
+      const std::string digits = pickle::describe(graph_, node);
+      return add_text(digits.starts_with('<') ? EntryKind::object : EntryKind::json, digits);
     }
     case Kind::text: {
       const std::string_view text = graph_.text(node);

@@ -43,6 +43,7 @@ class Walker {
   bool may_enter(Node node);
   bool shared_too_often(Node node);
   void spend(std::uint64_t cost);
+  std::string_view name_or(std::string_view otherwise) const;
   void append_name(std::string_view label);
   void limit(std::string what);
 

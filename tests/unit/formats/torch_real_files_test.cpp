@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file that the real torch wrote, compared with what torch read back: names, types, shapes and each value's bits.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "unit/formats/torch_expected.hpp"
+
+namespace assay::test {
+namespace {
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text;
+  for (const std::uint64_t size : tensor.shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
+std::string hex_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[64];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
+// Python writes 0x1.8000000000000p+1, C writes 0x1.8p+1: compare the numbers' own text.
+std::string normal_text(const std::string& word) {
+  if (word.find("0x") == std::string::npos && word.find("nan") == std::string::npos && word.find("inf") == std::string::npos) return word;
+  const std::size_t comma = word.find(',');
+  if (comma != std::string::npos) return normal_text(word.substr(0, comma)) + "," + normal_text(word.substr(comma + 1));
+  return hex_text(std::strtod(word.c_str(), nullptr));
+}
+
+std::vector<std::string> read_values(const Checkpoint& checkpoint, const Tensor& tensor) {
+  std::vector<std::string> words;
+  auto reader = TensorReader::open(checkpoint, tensor);
+  if (!reader) return {"error: " + reader.error().what()};
+  const auto n = static_cast<std::size_t>(tensor.numel);
+  const DTypeKind kind = dtype_info(tensor.dtype).kind;
+  if (kind == DTypeKind::complex) {
+    std::vector<std::complex<double>> values(n);
+    if (!reader->read_complex(0, values)) return {"read_complex failed"};
+    for (const auto& value : values) words.push_back(hex_text(value.real()) + "," + hex_text(value.imag()));
+  } else if (kind == DTypeKind::real) {
+    std::vector<double> values(n);
+    if (!reader->read_f64(0, values)) return {"read_f64 failed"};
+    for (const double value : values) words.push_back(hex_text(value));
+  } else if (kind == DTypeKind::bits) {
+    std::vector<std::byte> raw(n * reader->raw_size());
+    if (!reader->read_raw(0, n, raw)) return {"read_raw failed"};
+    for (std::size_t i = 0; i < n; ++i) {
+      unsigned value = 0;
+      for (std::size_t b = reader->raw_size(); b-- > 0;) value = value << 8 | std::to_integer<unsigned>(raw[i * reader->raw_size() + b]);
+      words.push_back(std::to_string(value));
+    }
+  } else if (kind == DTypeKind::signed_integer) {
+    std::vector<std::int64_t> values(n);
+    if (!reader->read_i64(0, values)) return {"read_i64 failed"};
+    for (const std::int64_t value : values) words.push_back(std::to_string(value));
+  } else {
+    std::vector<std::uint64_t> values(n);
+    if (!reader->read_u64(0, values)) return {"read_u64 failed"};
+    for (const std::uint64_t value : values) words.push_back(std::to_string(value));
+  }
+  return words;
+}
+
+class TorchRealFile : public testing::TestWithParam<ExpectedFile> {};
+
+TEST_P(TorchRealFile, ReadsAsTorchDoes) {
+  auto checkpoint = open_bytes(read_data(GetParam().name));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().what();
+  EXPECT_TRUE(checkpoint->complete);
+  EXPECT_FALSE(checkpoint->findings.any_at_least(Severity::warning)) << checkpoint->findings.list().front().message;
+  EXPECT_EQ(checkpoint->tensors.size(), GetParam().tensors.size());
+  for (const ExpectedTensor& expected : GetParam().tensors) {
+    SCOPED_TRACE(expected.name);
+    const bool bare = GetParam().tensors.size() == 1 && expected.name.empty();
+    const Tensor* const tensor = checkpoint->find(bare ? "tensor" : expected.name);
+    ASSERT_NE(tensor, nullptr);
+    EXPECT_TRUE(tensor->readable);
+    EXPECT_EQ(dtype_name(tensor->dtype), expected.dtype);
+    EXPECT_EQ(shape_text(*tensor), expected.shape);
+    std::istringstream in(expected.values);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(normal_text(word));
+    EXPECT_EQ(read_values(*checkpoint, *tensor), words);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Written, TorchRealFile, testing::ValuesIn(expected_files()), [](const auto& info) {
+  std::string name = info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+TEST(TorchRealFiles, AreAllThere) { EXPECT_GE(expected_files().size(), 29u); }
+
+std::map<std::string, MetadataEntry> metadata_of(const Checkpoint& checkpoint) {
+  std::map<std::string, MetadataEntry> entries;
+  for (const MetadataEntry& entry : checkpoint.metadata) entries[std::string(entry.key)] = entry;
+  return entries;
+}
+
+TEST(TorchMetadata, PlainValuesAreListedByName) {
+  auto checkpoint = open_bytes(read_data("nested.pt"));
+  ASSERT_TRUE(checkpoint);
+  auto entries = metadata_of(*checkpoint);
+  EXPECT_EQ(entries["tuple.1"].integer, 5);
+  EXPECT_EQ(entries["tuple.2"].text, "text");
+  EXPECT_EQ(entries["numbers"].text, "[1, 2, 3]");
+  EXPECT_EQ(entries["numbers"].kind, MetadataEntry::Kind::json);
+  EXPECT_EQ(entries["long"].text, "list of 625");
+  EXPECT_EQ(entries["big"].text, "1180591620717411303424");
+  EXPECT_EQ(entries["complex"].text, "(1.0+2.0j)");
+  EXPECT_EQ(entries["size"].text, "[2, 3]");
+  EXPECT_EQ(entries["dtype"].text, "torch.float16");
+  EXPECT_EQ(entries["device"].text, "cuda:1");
+  EXPECT_EQ(entries["bytes"].text, "bytes of 2");
+  EXPECT_EQ(entries["set"].text, "[1]");
+  EXPECT_EQ(entries["nothing"].kind, MetadataEntry::Kind::null);
+  EXPECT_TRUE(entries["flag"].boolean);
+  EXPECT_EQ(entries["path"].text, "/a/b");
+  EXPECT_EQ(entries["space"].text, "argparse.Namespace");
+  EXPECT_EQ(entries["space.lr"].real, 0.01);
+}
+
+TEST(TorchMetadata, NumpyScalarsAreNumbers) {
+  for (const char* const name : {"numpy.pt", "numpy_protocol5.pt", "numpy_deflated.pt"}) {
+    SCOPED_TRACE(name);
+    auto checkpoint = open_bytes(read_data(name));
+    ASSERT_TRUE(checkpoint);
+    auto entries = metadata_of(*checkpoint);
+    EXPECT_EQ(entries["best"].real, 1.5);
+    EXPECT_EQ(entries["count"].integer, -7);
+    EXPECT_TRUE(entries["flag"].boolean);
+    EXPECT_EQ(entries["half"].real, 0.5);
+    EXPECT_EQ(entries["name"].text, "é");
+    EXPECT_EQ(entries["texts"].text, "numpy.ndarray of U2 (2,)");
+    EXPECT_EQ(entries["objects.1"].text, "x");
+  }
+}
+
+TEST(TorchMetadata, QuantizersAndModules) {
+  auto checkpoint = open_bytes(read_data("quantized.pt"));
+  ASSERT_TRUE(checkpoint);
+  auto entries = metadata_of(*checkpoint);
+  EXPECT_EQ(entries["tensor.scale"].real, 0.5);
+  EXPECT_EQ(entries["tensor.zero_point"].integer, 2);
+  EXPECT_EQ(entries["channels.axis"].integer, 0);
+  auto module = open_bytes(read_data("module.pt"));
+  ASSERT_TRUE(module);
+  entries = metadata_of(*module);
+  EXPECT_EQ(entries["fc.in_features"].integer, 3);
+  EXPECT_EQ(entries["act"].text, "torch.nn.modules.activation.ReLU");
+  EXPECT_EQ(entries["value"].text, "torch.nn.modules.container.Sequential");
+}
+
+TEST(TorchTensors, TiesFlagsAndPlaces) {
+  auto views = open_bytes(read_data("views.pt"));
+  ASSERT_TRUE(views);
+  const Tensor& base = *views->find("base");
+  const Tensor& transposed = *views->find("transposed");
+  EXPECT_EQ(base.storage, transposed.storage);
+  EXPECT_TRUE(base.contiguous());
+  EXPECT_FALSE(transposed.contiguous());
+  EXPECT_EQ(views->find("expanded")->stride_of(0), 0u);
+  EXPECT_EQ(*views->file_offset(base) % 64, 0u);
+  EXPECT_TRUE(views->findings.has(Code::oversized_storage));  // as_bytes is 2 of 6 elements
+  auto special = open_bytes(read_data("special.pt"));
+  ASSERT_TRUE(special);
+  EXPECT_TRUE(special->find("parameter")->parameter);
+  EXPECT_TRUE(special->find("marked")->parameter);
+  EXPECT_FALSE(special->find("attribute")->parameter);
+  EXPECT_EQ(special->find("parameter")->source_dtype, "torch.float32");
+  auto conj = open_bytes(read_data("conj_neg.pt"));
+  ASSERT_TRUE(conj);
+  EXPECT_TRUE(conj->find("conj")->conj);
+  EXPECT_TRUE(conj->find("neg")->neg);
+  EXPECT_FALSE(conj->find("plain")->conj);
+  auto script = open_bytes(read_data("script.pt"));
+  ASSERT_TRUE(script);
+  EXPECT_EQ(script->format, "torch-script");
+}
+
+TEST(TorchTensors, NodesLeadToTensors) {
+  auto checkpoint = open_bytes(read_data("views.pt"));
+  ASSERT_TRUE(checkpoint);
+  ASSERT_NE(checkpoint->values, nullptr);
+  ASSERT_EQ(checkpoint->node_tensors.size(), checkpoint->tensors.size());
+  EXPECT_TRUE(std::ranges::is_sorted(checkpoint->node_tensors));
+  const pickle::Graph& graph = *checkpoint->values;
+  const pickle::Node tied = graph.get(graph.root(), "tied");
+  std::vector<std::string> names;
+  for (const auto& [node, tensor] : checkpoint->node_tensors)
+    if (node == tied) names.emplace_back(checkpoint->tensors[tensor].name);
+  EXPECT_EQ(names, (std::vector<std::string>{"base", "tied"}));
+}
+
+}  // namespace
+}  // namespace assay::test
