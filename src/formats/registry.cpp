@@ -7,6 +7,7 @@
 #include "formats/format.hpp"
 #include "formats/not_weights.hpp"
 #include "formats/safetensors.hpp"
+#include "formats/torch_zip.hpp"
 
 namespace assay::formats {
 
@@ -18,6 +19,7 @@ constexpr std::uint64_t kTail = 65536;
 // The field head_decides: the probe needs no tail, and 100 ends the search before one is read.
 constexpr Format kFormats[] = {
     {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true},
+    {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip},
 };
 
 /// Extensions that make people expect a certain format.

@@ -268,6 +268,7 @@ Result<Checkpoint> open_torch_zip(const OpenInput& input) {
   ASSAY_CHECK(check_version(archive, checkpoint));
   ASSAY_CHECK(read_pickle(archive, member, big_endian, checkpoint));
   if (directory.salvaged) tell_salvaged(checkpoint);
+  if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "data.pkl holds no tensors"));
   return checkpoint;
 }
 
