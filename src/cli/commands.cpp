@@ -1,1 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
+// THE table of commands. A new one is a cmd_x.cpp and a row here.
+#include "cli/commands.hpp"
+
+#include <algorithm>
+
+#include "cli/run.hpp"
+
+namespace assay::cli {
+namespace {
+
+constexpr Argument kFile = {"FILE", Value::path, true, false, "a checkpoint, one of its shards, or a folder"};
+constexpr Argument kPatterns = {"NAME", Value::text, false, true, "a tensor, a front part of names (model.layers.0), or a glob ('*.bias')"};
+constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 dtype:bf16 size>1M -bias'"};
+constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
+constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
+constexpr Flag kDepth = {"--depth", 'd', Value::number, "N", "at most N levels"};
+
+constexpr Argument kFileOnly[] = {kFile};
+constexpr Argument kFileAndPatterns[] = {kFile, kPatterns};
+
+constexpr Example kInfoExamples[] = {{"assay model.safetensors", "what is in the file"},
+                                     {"assay info model/ --json", "the same for a program"}};
+
+constexpr Flag kTensorsFlags[] = {
+    kWhere,
+    {"--sort", 's', Value::choice, "name|file|size|numel|dtype|offset", "order of the rows; name in text, file in JSON without it"},
+    kReverse,
+    kLimit};
+constexpr Example kTensorsExamples[] = {{"assay tensors model.safetensors", "every tensor, names in natural order"},
+                                        {"assay ls model/ --sort size -n 10", "the ten largest"},
+                                        {"assay tensors model.pt model.layers.0", "those of one layer"},
+                                        {"assay tensors model.pt --where 'q_proj|k_proj layer:0-3'", "by filter"}};
+
+constexpr Flag kTreeFlags[] = {kDepth, kWhere};
+constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names as a tree, equal layers as one"},
+                                     {"assay tree model/ -d 3", "its upper three levels"}};
+
+constexpr Argument kHeadArguments[] = {kFile,
+                                       {"NAME", Value::text, true, false, "a tensor, or a pattern for several"},
+                                       {"N", Value::number, false, false, "how many values; 8 without it"}};
+constexpr Flag kHeadFlags[] = {{"--from", 0, Value::number, "I", "start at element I, counted in row-major order"}};
+constexpr Example kHeadExamples[] = {{"assay head model.pt lm_head.weight", "the first 8 values"},
+                                     {"assay head model.pt '*.bias' 3", "the first 3 of every bias"},
+                                     {"assay head model.pt w 4 --from 4096", "4 values from element 4096 on"}};
+
+constexpr Flag kDumpFlags[] = {
+    kWhere, {"--limit-values", 0, Value::number, "N", "stop before more than N values in all; 268435456 without it, 0 for no limit"}};
+constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every value of a tensor"},
+                                     {"assay dump model.pt --where 'size<1M' --ndjson", "of all small tensors, one a line"}};
+
+constexpr Example kFormatsExamples[] = {{"assay formats", "what can be read"}};
+
+constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
+constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
+
+constexpr Command kCommands[] = {
+    {"info", "", "what a checkpoint is and holds",
+     "The default command: assay FILE is assay info FILE. Reads headers only, whatever the size of the file.", kFileOnly, {},
+     kInfoExamples, false, run_info},
+    {"tensors", "ls", "list the tensors",
+     "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable.", kFileAndPatterns, kTensorsFlags,
+     kTensorsExamples, true, run_tensors},
+    {"tree", "", "the names as a tree, repeated layers as one",
+     "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,
+     kTreeFlags, kTreeExamples, false, run_tree},
+    {"head", "", "the first values of a tensor", "In logical (row-major) order, whatever the strides.", kHeadArguments, kHeadFlags,
+     kHeadExamples, true, run_head},
+    {"dump", "", "all values of tensors",
+     "One line a tensor: name, dtype, shape, then every value, the first four fields apart by tabs and values by spaces. Floats are the "
+     "shortest text that reads back to the same number. Values are streamed, never held.",
+     kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
+    {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
+    {"help", "", "explain a command", "", kHelpArguments, {}, kHelpExamples, false, run_help},
+};
+
+constexpr Flag kCommonFlags[] = {
+    {"--json", 0, Value::none, "", "one JSON document on standard output, also on failure"},
+    {"--color", 0, Value::choice, "auto|always|never", "colour; auto is only on a terminal, and not with NO_COLOR"},
+    {"--no-color", 0, Value::none, "", "the same as --color never"},
+    {"--width", 0, Value::number, "N", "columns of the terminal; tables are cut to fit, 0 never"},
+    {"--ascii", 0, Value::none, "", "no characters beyond ASCII"},
+    {"--bytes", 0, Value::none, "", "sizes as exact numbers of bytes"},
+    {"--no-mmap", 0, Value::none, "", "read files instead of mapping them: for files that are being written"},
+    {"--quiet", 'q', Value::none, "", "only the answer: no notes, no progress"},
+    {"--verbose", 'v', Value::none, "", "say more on standard error"},
+    {"--help", 'h', Value::none, "", "explain the command"},
+};
+
+constexpr Flag kNdjson = {"--ndjson", 0, Value::none, "", "one JSON object a line instead of one document"};
+
+constexpr Flag kProgramFlags[] = {
+    {"--version", 'V', Value::none, "", "the version; with -v how it was built"},
+    {"--generate", 0, Value::choice, "man|complete-bash|complete-zsh|complete-fish|markdown", "print the manual page, completions, or docs/commands.md"},
+};
+
+bool is_called(const Flag& flag, std::string_view name) {
+  return flag.name == name || (flag.letter != 0 && name.size() == 2 && name[0] == '-' && name[1] == flag.letter);
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+std::span<const Flag> common_flags() { return kCommonFlags; }
+const Flag& ndjson_flag() { return kNdjson; }
+std::span<const Flag> program_flags() { return kProgramFlags; }
+
+const Command* find_command(std::string_view name) {
+  const auto* found = std::ranges::find_if(kCommands, [&](const Command& c) { return c.name == name || (!c.alias.empty() && c.alias == name); });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
+const Flag* find_flag(const Command& command, std::string_view name) {
+  for (const Flag& flag : command.flags)
+    if (is_called(flag, name)) return &flag;
+  for (const Flag& flag : kCommonFlags)
+    if (is_called(flag, name)) return &flag;
+  return command.lists && is_called(kNdjson, name) ? &kNdjson : nullptr;
+}
+
+}  // namespace assay::cli

@@ -13,7 +13,7 @@
 namespace assay::report {
 
 struct Column {
-  std::string_view title;
+  std::string_view title = {};
   bool right = false;     ///< numbers stand at the right
   bool flexible = false;  ///< cut in the middle when the terminal is too narrow; one column of a table
 };

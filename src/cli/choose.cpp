@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/choose.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/select.hpp"
+#include "analysis/tree.hpp"
+#include "base/try.hpp"
+
+namespace assay::cli {
+
+Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoint& checkpoint, const Choice& choice) {
+  ASSAY_TRY(const analysis::Filter filter, analysis::Filter::parse(context.options.text("--where")));
+  std::vector<std::uint32_t> order;
+  if (choice.order == "file") {
+    order.resize(checkpoint.tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
+  } else {
+    order = analysis::NameTree(checkpoint.tensors).natural_order();
+  }
+  analysis::Selection selection = analysis::select(checkpoint, order, choice.patterns, filter);
+  if (!selection.unmatched.empty()) return fail(analysis::no_such_tensor(checkpoint, selection.unmatched[0]));
+  std::vector<std::uint32_t>& rows = selection.tensors;
+  const auto& tensors = checkpoint.tensors;
+  if (choice.order == "size") std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return tensors[t].nbytes(); });
+  if (choice.order == "numel") std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return tensors[t].numel; });
+  if (choice.order == "dtype") std::ranges::stable_sort(rows, {}, [&](std::uint32_t t) { return dtype_name(tensors[t].dtype); });
+  if (choice.order == "offset")
+    std::ranges::stable_sort(rows, {}, [&](std::uint32_t t) {
+      const std::uint32_t storage = tensors[t].storage;
+      const std::uint32_t file = storage == kNone ? kNone : checkpoint.storages[storage].file;
+      return std::pair(file, checkpoint.file_offset(tensors[t]).value_or(~std::uint64_t{0}));
+    });
+  if (context.options.has("--reverse")) std::ranges::reverse(rows);
+  return std::move(rows);
+}
+
+void apply_limit(const Context& context, std::vector<std::uint32_t>& rows) {
+  const std::uint64_t limit = context.options.number("--limit", rows.size());
+  if (limit < rows.size()) rows.resize(static_cast<std::size_t>(limit));
+}
+
+}  // namespace assay::cli

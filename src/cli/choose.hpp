@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors that a listing command's arguments and flags choose, in their order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/summary.hpp"
+#include "assay/checkpoint.hpp"
+#include "cli/run.hpp"
+
+namespace assay::cli {
+
+struct Choice {
+  std::vector<std::string> patterns;
+  std::string order = "file";  ///< "file", "name" (natural), "size", "numel", "dtype" or "offset"; numbers from the largest, offsets from 0
+};
+
+/// Applies patterns, --where, the order and --reverse, not --limit. Fails with `no-such-tensor` where a pattern chooses nothing.
+Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoint& checkpoint, const Choice& choice);
+/// Keeps the first --limit rows.
+void apply_limit(const Context& context, std::vector<std::uint32_t>& rows);
+
+}  // namespace assay::cli

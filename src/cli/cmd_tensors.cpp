@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/summary.hpp"
+#include "cli/choose.hpp"
+#include "cli/run.hpp"
+#include "report/screens.hpp"
+
+namespace assay::cli {
+
+int run_tensors(Context& context) {
+  Answer answer(context);
+  const auto opened = answer.open();
+  if (!opened) return answer.fail(opened.error());
+  const Checkpoint& checkpoint = **opened;
+  Choice choice{.patterns = context.options.words_from(1),
+                .order = context.options.text("--sort", context.mode == Mode::text ? "name" : "file")};
+  auto rows = choose(context, checkpoint, choice);
+  if (!rows) return answer.fail(rows.error());
+  apply_limit(context, *rows);
+
+  if (context.mode == Mode::text) {
+    report::write_tensor_table(context.out, context.style, checkpoint, analysis::summarize(checkpoint), *rows);
+    return answer.done();
+  }
+  if (report::JsonWriter* json = answer.json()) {
+    json->key("tensors").begin_array();
+    for (const std::uint32_t row : *rows) report::write_tensor(*json, checkpoint, checkpoint.tensors[row]);
+    json->end_array();
+    return answer.done();
+  }
+  for (const std::uint32_t row : *rows) {
+    report::JsonWriter line(context.out);
+    report::write_tensor(line, checkpoint, checkpoint.tensors[row]);
+  }
+  return answer.done();
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/messages.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+#include "report/units.hpp"
+
+namespace assay::report {
+namespace {
+
+Tone tone_of(Severity severity) {
+  constexpr Tone kTones[] = {Tone::accent, Tone::caution, Tone::bad, Tone::bad};
+  return kTones[static_cast<std::size_t>(severity)];
+}
+
+struct Line {
+  std::string_view word;  ///< "error", "warning"
+  Tone tone;
+  Code code;
+  std::string_view message;
+  const Where& where;
+  std::string_view hint;
+};
+
+void write_line(Writer& out, const Style& style, const Naming& naming, const Line& line) {
+  const std::string place = line.where.file.empty() ? naming.label : naming.path_of(line.where.file);
+  if (!place.empty()) {
+    out.put(shown_name(style, place));
+    if (line.where.offset) {
+      out.put(':');
+      out.put(hex(*line.where.offset));
+    }
+    out.put(": ");
+  }
+  out.put(toned(style, line.tone, line.word));
+  out.put(": ");
+  // The trail, as far as the message does not say it itself.
+  for (const std::string* part : {&line.where.member, &line.where.tensor}) {
+    if (part->empty() || line.message.find(escape(*part)) != std::string_view::npos) continue;
+    out.put(shown_name(style, *part));
+    out.put(": ");
+  }
+  out.put(line.message);
+  out.put(begin(style, Tone::faint));
+  out.put(" [");
+  out.put(code_name(line.code));
+  out.put(']');
+  out.put(end(style, Tone::faint));
+  out.put('\n');
+  if (line.hint.empty()) return;
+  out.put("hint: ");
+  out.put(line.hint);
+  out.put('\n');
+}
+
+}  // namespace
+
+std::string Naming::path_of(std::string_view file) const {
+  if (!primary.empty()) {
+    if (file == primary) return label;
+    const std::size_t slash = label.rfind('/');
+    return concat(slash == std::string::npos ? std::string_view() : std::string_view(label).substr(0, slash + 1), file);
+  }
+  return concat(label, label.empty() || label.ends_with('/') ? "" : "/", file);
+}
+
+void write_error_line(Writer& out, const Style& style, const Naming& naming, const Error& error) {
+  write_line(out, style, naming, {"error", Tone::bad, error.code(), error.what(), error.where(), error.hint()});
+}
+
+void write_finding_line(Writer& out, const Style& style, const Naming& naming, const Finding& finding) {
+  write_line(out, style, naming,
+             {severity_name(finding.severity), tone_of(finding.severity), finding.code, finding.message, finding.where, ""});
+}
+
+void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, std::size_t most) {
+  std::vector<const Finding*> list;
+  for (const Finding& finding : findings.list()) list.push_back(&finding);
+  std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  for (std::size_t i = 0; i < list.size() && i < most; ++i) write_finding_line(out, style, naming, *list[i]);
+  std::size_t left_out = list.size() - std::min(list.size(), most);
+  for (const auto& [code, count] : findings.counts()) left_out += findings.suppressed(code);
+  if (left_out == 0) return;
+  out.put(concat("and ", counted(left_out, "finding", "findings"), " more; --json lists "));
+  out.put(list.size() > most ? "them\n" : "the first of each kind\n");
+}
+
+}  // namespace assay::report

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/screens.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "report/units.hpp"
+
+namespace assay::report {
+
+std::string shell_word(std::string_view text) {
+  const bool plain = !text.empty() && text[0] != '-' && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(text);
+  std::string out = text.starts_with('-') ? "./" : "";
+  out += '\'';
+  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
+  return out + "'";
+}
+
+void write_tensor_table(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary,
+                        std::span<const std::uint32_t> order) {
+  const bool many_files = checkpoint.files.size() > 1;
+  Table table({{.title = "NAME", .flexible = true},
+               {.title = "DTYPE"},
+               {.title = "SHAPE"},
+               {.title = "SIZE", .right = true},
+               {.title = "OFFSET", .right = true},
+               {.title = "FILE"},
+               {.title = "NOTE"}});
+  std::uint64_t parameters = 0, bytes = 0;
+  for (const std::uint32_t t : order) {
+    const Tensor& tensor = checkpoint.tensors[t];
+    parameters += summary.shares[t].parameters;
+    bytes += summary.shares[t].bytes;
+    table.cell(shown_name(style, tensor.name));
+    // A dtype that no table has is shown as the file spells it.
+    table.cell(tensor.dtype == DType::unknown ? shown_name(style, tensor.source_dtype) : std::string(dtype_name(tensor.dtype)));
+    table.cell(shape_text(style, tensor.shape));
+    table.cell(tensor.dtype == DType::unknown ? std::string() : bytes_text(style, tensor.nbytes()));
+    const auto offset = checkpoint.file_offset(tensor);
+    table.cell(offset ? hex(*offset) : std::string(), Tone::faint);
+    const CheckpointFile* file = many_files ? checkpoint.file_of(tensor) : nullptr;
+    table.cell(file != nullptr ? shown_name(style, file->name) : std::string());
+    table.cell(!tensor.readable                ? "not readable"
+               : tensor.storage == kNone       ? "no data"
+               : !tensor.contiguous()          ? "strided"
+               : summary.shares[t].bytes == 0 && tensor.numel > 0 ? "shared"
+                                               : "",
+               tensor.readable ? Tone::faint : Tone::bad);
+  }
+  table.write(out, style);
+  out.put(concat(counted(order.size(), "tensor", "tensors"), ", ", bytes_text(style, bytes), style.exact_bytes ? " bytes" : "", ", ",
+                 count_text(parameters), parameters == 1 ? " parameter\n" : " parameters\n"));
+}
+
+namespace {
+
+/// "in 31 of 32 layers (not 31)"
+std::string absence_text(const analysis::OutlineNode& node) {
+  if (node.present == node.of) return "";
+  std::string out = concat("in ", node.present, " of ", node.of, node.noun.empty() ? "" : " ", escape(node.noun));
+  const auto& list = node.only.empty() ? node.missing : node.only;
+  for (std::size_t i = 0; i < list.size(); ++i) out += concat(i > 0 ? ", " : node.only.empty() ? " (not " : " (only ", list[i]);
+  return list.empty() ? out : out + ")";
+}
+
+std::string node_label(const Style& style, const analysis::OutlineNode& node) {
+  std::string out = shown_name(style, node.label);
+  if (out.empty()) out = "''";
+  if (node.times > 1) out += concat(" ", times_sign(style), node.times);
+  return out;
+}
+
+constexpr std::size_t kBarCells = 20;
+
+void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint, const analysis::OutlineNode& node, std::string label,
+                  std::uint64_t whole) {
+  table.cell(label, node.depth == 0 ? Tone::strong : Tone::plain);
+  if (node.tensor != kNone) {
+    const Tensor& tensor = checkpoint.tensors[node.tensor];
+    table.cell(dtype_name(tensor.dtype), Tone::faint);
+    table.cell(shape_text(style, tensor.shape), Tone::faint);
+  } else {
+    table.cell("");
+    table.cell("");
+  }
+  table.cell(count_text(node.parameters));
+  table.cell(node.bytes == 0 && node.parameters == 0 && node.tensors > 0 ? "shared" : bytes_text(style, node.bytes));
+  table.cell(share_text(node.bytes, whole));
+  table.cell(style.width == 0 || style.width >= 100 ? bar(style, node.bytes, whole, kBarCells) : "", Tone::accent);
+  table.cell(absence_text(node), Tone::caution);
+}
+
+}  // namespace
+
+void write_tree_screen(Writer& out, const Style& style, std::string_view title, const Checkpoint& checkpoint,
+                       const analysis::Outline& outline, std::size_t max_depth) {
+  Table table({{.title = "", .flexible = true}, {}, {}, {.right = true}, {.right = true}, {.right = true}, {}, {}});
+  struct Open {
+    std::uint32_t node;
+    std::size_t next_child;
+  };
+  const auto& nodes = outline.nodes;
+  add_tree_row(table, style, checkpoint, nodes[0], shown_name(style, title), nodes[0].bytes);
+  std::string indent;
+  std::vector<std::size_t> indents = {0};  // its length per open level
+  std::vector<Open> path = {{0, 0}};
+  while (!path.empty()) {
+    const analysis::OutlineNode& node = nodes[path.back().node];
+    if (path.back().next_child >= node.children.size() || node.depth >= max_depth) {
+      path.pop_back();
+      indents.pop_back();
+      if (!indents.empty()) indent.resize(indents.back());
+      continue;
+    }
+    std::uint32_t child = node.children[path.back().next_child++];
+    const bool last = path.back().next_child == node.children.size();
+    std::string label = indent + (style.unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
+    // A chain of only children is one line: self_attn.q_proj.weight.
+    label += node_label(style, nodes[child]);
+    while (nodes[child].children.size() == 1 && nodes[child].tensor == kNone && nodes[child].depth < max_depth &&
+           nodes[nodes[child].children[0]].present == nodes[nodes[child].children[0]].of && nodes[child].present == nodes[child].of) {
+      child = nodes[child].children[0];
+      label += concat(".", node_label(style, nodes[child]));
+    }
+    add_tree_row(table, style, checkpoint, nodes[child], label, nodes[0].bytes);
+    indent += style.unicode ? (last ? "   " : "│  ") : (last ? "   " : "|  ");
+    indents.push_back(indent.size());
+    path.push_back({child, 0});
+  }
+  table.write(out, style);
+}
+
+Table stats_table(const Style& style) {
+  std::vector<Column> columns = {{.title = "TENSOR", .flexible = true},
+                                 {.title = "DTYPE"},
+                                 {.title = "MIN", .right = true},
+                                 {.title = "MAX", .right = true},
+                                 {.title = "MEAN", .right = true},
+                                 {.title = "STD", .right = true},
+                                 {.title = "ZERO", .right = true},
+                                 {.title = "NAN", .right = true},
+                                 {.title = "INF", .right = true}};
+  if (style.width == 0 || style.width >= 100) columns.push_back({.title = "KURT", .right = true});
+  return Table(std::move(columns));
+}
+
+void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats) {
+  const auto number = [](const std::optional<double>& value) { return value ? short_number(*value) : std::string("-"); };
+  table.cell(shown_name(style, tensor.name));
+  table.cell(dtype_name(tensor.dtype));
+  const bool wide = style.width == 0 || style.width >= 100;
+  if (stats == nullptr) {
+    table.cell("not readable", Tone::bad);
+    for (int i = 0; i < (wide ? 7 : 6); ++i) table.cell("");
+    return;
+  }
+  table.cell(number(stats->min));
+  table.cell(number(stats->max));
+  table.cell(number(stats->mean));
+  table.cell(number(stats->std));
+  const std::uint64_t elements = stats->measured;
+  table.cell(stats->zeros == 0 ? std::string("0") : share_text(stats->zeros, elements));
+  const std::uint64_t infinities = stats->pos_inf + stats->neg_inf;
+  table.cell(count_text(stats->nan), stats->nan > 0 ? Tone::bad : Tone::plain);
+  table.cell(count_text(infinities), infinities > 0 ? Tone::bad : Tone::plain);
+  if (wide) table.cell(number(stats->kurtosis));
+}
+
+}  // namespace assay::report
