@@ -18,7 +18,7 @@ struct SyntheticTensor {
 inline constexpr std::uint64_t kSyntheticSeed = 7;
 
 /// Every tensor in the order a real Mixtral file lists them. The same bits for the same seed on every machine: integer
-/// arithmetic and correctly rounded operations only. About 2.4 million values.
+/// arithmetic and correctly rounded operations only. About 2 million values.
 std::vector<SyntheticTensor> synthetic_model(std::uint64_t seed = kSyntheticSeed);
 
 }  // namespace assay::model

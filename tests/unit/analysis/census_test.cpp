@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/census.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace assay::analysis {
+namespace {
+
+std::map<unsigned, std::uint64_t> as_map(const Census& census) {
+  std::map<unsigned, std::uint64_t> counts;
+  unsigned last = 0;
+  for (const auto& [code, count] : census.entries()) {
+    EXPECT_TRUE(counts.empty() || code > last);
+    last = code;
+    counts[code] = count;
+  }
+  return counts;
+}
+
+TEST(Census, CountsWhateverWayItCounts) {
+  std::mt19937 random(8);
+  for (const std::size_t size : {1u, 2u}) {
+    for (const std::size_t n : {0u, 1u, 7u, 5000u, 8193u, 30001u}) {
+      std::vector<std::byte> codes;
+      std::map<unsigned, std::uint64_t> expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        // Runs of one value, then noise.
+        const unsigned code = (i / 500 % 2 == 0 ? 7u : random()) & (size == 1 ? 0xffu : 0xffffu);
+        ++expected[code];
+        codes.push_back(static_cast<std::byte>(code & 0xff));
+        if (size == 2) codes.push_back(static_cast<std::byte>(code >> 8));
+      }
+      // Expecting too few, and as many as come; in one piece, and in uneven ones.
+      for (const std::uint64_t promised : {std::uint64_t{1}, std::uint64_t{n}}) {
+        Census whole(size, promised), pieces(size, promised);
+        whole.add(codes);
+        for (std::size_t at = 0; at < codes.size(); at += 1002) pieces.add(std::span(codes).subspan(at, std::min<std::size_t>(1002, codes.size() - at)));
+        EXPECT_EQ(as_map(whole), expected) << size << ' ' << n;
+        EXPECT_EQ(as_map(pieces), expected) << size << ' ' << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::analysis
