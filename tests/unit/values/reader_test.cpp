@@ -12,7 +12,6 @@
 
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
-#include "values/layout.hpp"
 
 namespace assay {
 namespace {
@@ -477,27 +476,6 @@ TEST(Reader, IntegersKeepAllTheirBitsAndRefuseWhatDoesNotFit) {
   EXPECT_EQ(unsigned_ones.open().read_i64(0, out).error().code(), Code::unsupported);
   auto real = make(DType::f64, {2}, {}, 0, source);
   EXPECT_EQ(real.open().read_i64(0, out).error().code(), Code::unsupported);
-}
-
-TEST(Layout, FoldsWhatStepsAlike) {
-  const Numbers shape{2, 3, 1, 4, 5}, stride{60, 20, 999, 5, 1};
-  Tensor tensor;
-  tensor.dtype = DType::u8;
-  tensor.shape = shape;
-  tensor.stride = stride;
-  tensor.numel = 120;
-  auto layout = values::make_layout(tensor, 120, {});
-  ASSERT_TRUE(layout.has_value());
-  EXPECT_TRUE(layout->contiguous());
-  ASSERT_EQ(layout->dims.size(), 1u);
-  EXPECT_EQ(layout->dims[0].size, 120u);
-  const Numbers expanded{0, 0, 999, 5, 1};
-  tensor.stride = expanded;
-  layout = values::make_layout(tensor, 20, {});
-  ASSERT_TRUE(layout.has_value());
-  ASSERT_EQ(layout->dims.size(), 2u);
-  EXPECT_EQ(layout->dims[0].size, 6u);
-  EXPECT_EQ(layout->dims[0].stride, 0u);
 }
 
 }  // namespace
