@@ -104,7 +104,7 @@ def bench_safetensors(bench, work):
 
 
 def bench_shards(bench, work):
-    count = 210000
+    count = 252000
     index, size = inputs.shard_set(os.path.join(work, "shards"), count, 64)
     listed, = bench.medians([[bench.assay, "info", index]])
     bench.row("info of 64 shards, %d tensors, %.1f MB index" % (count, size / 1e6), 1e3 * listed[0], 50, "ms")
