@@ -36,5 +36,11 @@ foreach(name assay_files_open assay_files_add_range assay_tensor_count assay_rea
     message(FATAL_ERROR "core.wasm does not export ${name}")
   endif()
 endforeach()
+
+# And it works, where there is something to run it.
+find_program(node NAMES node nodejs)
+if(node)
+  run(${node} ${SOURCE}/tests/wasm_smoke.mjs ${module})
+endif()
 file(SIZE ${module} size)
 message(STATUS "core.wasm: ${size} bytes")
