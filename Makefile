@@ -1,5 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: build
+# The short way to everything. `make` builds the program: build/release/assay.
+.PHONY: build deps demo test bench format format-check tidy clean help
+
 build:
 	cmake --preset release
 	cmake --build --preset release
+
+help:
+	@echo "make build         the program, build/release/assay"
+	@echo "make demo          build it and show it on a small synthetic model"
+	@echo "make test          every test; the last line counts them"
+	@echo "make bench         the benchmarks, as ratios, into bench/results"
+	@echo "make format        lay the sources out with clang-format 19"
+	@echo "make format-check  fail when that would change anything"
+	@echo "make tidy          clang-tidy 19 over src"
+	@echo "make deps          install the Debian packages that are missing"
+	@echo "make clean         remove build/"
+
+deps:
+	scripts/install_deps.sh all
+
+demo:
+	@scripts/demo.sh
+
+test:
+	@scripts/test.sh
+
+bench:
+	scripts/install_deps.sh build
+	cmake --preset bench
+	cmake --build --preset bench
+	python3 bench/list.py --assay build/bench/assay
+
+SOURCES = $(shell find src include tests bindings bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' 2>/dev/null)
+
+format:
+	clang-format-19 -i $(SOURCES)
+
+format-check:
+	clang-format-19 --dry-run -Werror $(SOURCES)
+
+tidy:
+	cmake --preset dev
+	run-clang-tidy-19 -quiet -p build/dev "$(CURDIR)/src/.*"
+
+clean:
+	rm -rf build

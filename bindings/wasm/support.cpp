@@ -3,6 +3,6 @@
 #include <cstdint>
 
 extern "C" {
-std::uintptr_t __stack_chk_guard = 0x5bd1e995;  // NOLINT: the name is the ABI's
+std::uintptr_t __stack_chk_guard = 0x5bd1e995;              // NOLINT: the name is the ABI's
 [[noreturn]] void __stack_chk_fail() { __builtin_trap(); }  // NOLINT
 }

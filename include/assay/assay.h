@@ -44,8 +44,8 @@ extern "C" {
 #endif
 
 /* "There is none", by kind. */
-#define ASSAY_NO_OFFSET UINT64_MAX        /* byte offsets and lengths */
-#define ASSAY_NO_INDEX ((size_t)-1)       /* tensors, files, storages */
+#define ASSAY_NO_OFFSET UINT64_MAX           /* byte offsets and lengths */
+#define ASSAY_NO_INDEX ((size_t)-1)          /* tensors, files, storages */
 #define ASSAY_NO_NODE ((uint32_t)0xffffffff) /* values of a pickle */
 
 typedef struct assay_checkpoint assay_checkpoint;
@@ -70,7 +70,7 @@ typedef enum assay_status {
   ASSAY_UNSUPPORTED = 6,      /* understood, but not to be read here */
   ASSAY_NEED_RANGE = 7,       /* the host must add these bytes: assay_error_file, _offset, _length; then call again */
   ASSAY_OUT_OF_MEMORY = 8,
-  ASSAY_INTERNAL = 9          /* a defect of this library */
+  ASSAY_INTERNAL = 9 /* a defect of this library */
 } assay_status;
 
 ASSAY_API void assay_error_free(assay_error* error);
@@ -114,7 +114,8 @@ ASSAY_API assay_status assay_files_new(const char* label, assay_files** out, ass
 /* Adds an empty file of `size` bytes. The first one added is the one that is opened unless assay_files_set_whole was called. */
 ASSAY_API assay_status assay_files_add(assay_files* files, const char* name, uint64_t size, assay_error** error);
 /* Gives a file of the set `n` of its bytes, copied. Overlaps are allowed. Fails with ASSAY_USAGE beyond the file's size. */
-ASSAY_API assay_status assay_files_add_range(assay_files* files, const char* name, uint64_t offset, const void* data, size_t n, assay_error** error);
+ASSAY_API assay_status assay_files_add_range(assay_files* files, const char* name, uint64_t offset, const void* data, size_t n,
+                                             assay_error** error);
 /* Opens the set as a folder instead of its first file. */
 ASSAY_API void assay_files_set_whole(assay_files* files);
 ASSAY_API assay_status assay_files_open(assay_files* files, const assay_options* options, assay_checkpoint** out, assay_error** error);
@@ -219,8 +220,8 @@ ASSAY_API size_t assay_storage_file(const assay_checkpoint* checkpoint, size_t s
  * empty). `nbytes` may be NULL. The bytes are little endian and may be unaligned; they live as long as the checkpoint. */
 ASSAY_API const void* assay_tensor_data(const assay_checkpoint* checkpoint, size_t tensor, uint64_t* nbytes);
 
-/* Reads elements [first, first + n) in row-major order into `out`, which has room for n. f64 is exact for every dtype but I64 and U64 beyond
- * 2^53; f32 rounds to nearest; i64 and u64 are for integers and booleans. A complex value gives its real part. Each call opens a
+/* Reads elements [first, first + n) in row-major order into `out`, which has room for n. f64 is exact for every dtype but I64 and U64
+ * beyond 2^53; f32 rounds to nearest; i64 and u64 are for integers and booleans. A complex value gives its real part. Each call opens a
  * reader: for many calls on one tensor, above all a compressed one, keep a reader. */
 ASSAY_API assay_status assay_tensor_read_f64(const assay_checkpoint* checkpoint, size_t tensor, uint64_t first, size_t n, double* out,
                                              assay_error** error);
@@ -359,7 +360,7 @@ typedef struct assay_pickle_storage_info {
   uint64_t nbytes;   /* as the id claims: elements times their size; 0 when that overflows or the dtype is unknown */
   uint64_t elements; /* as the id claims */
   assay_dtype dtype;
-  size_t storage;    /* index into the checkpoint's storages, or ASSAY_NO_INDEX */
+  size_t storage; /* index into the checkpoint's storages, or ASSAY_NO_INDEX */
 } assay_pickle_storage_info;
 /* 1 and `out` filled when the node is such an id, 0 otherwise. Cost: linear in the checkpoint's storages. */
 ASSAY_API int assay_pickle_storage(const assay_pickle* pickle, uint32_t node, assay_pickle_storage_info* out);

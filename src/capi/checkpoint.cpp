@@ -16,10 +16,10 @@ struct Row {
 };
 #define ROW(name) {ASSAY_DTYPE_##name, #name}
 constexpr Row kNamed[] = {
-    ROW(UNKNOWN), ROW(BOOL), ROW(F4), ROW(F6_E2M3), ROW(F6_E3M2), ROW(U8), ROW(I8), ROW(F8_E5M2), ROW(F8_E4M3), ROW(F8_E8M0),
-    ROW(F8_E4M3FNUZ), ROW(F8_E5M2FNUZ), ROW(I16), ROW(U16), ROW(F16), ROW(BF16), ROW(I32), ROW(U32), ROW(F32), ROW(C64), ROW(F64), ROW(I64),
-    ROW(U64), ROW(C32), ROW(BC32), ROW(C128), ROW(QI8), ROW(QU8), ROW(QI32), ROW(QU4X2), ROW(QU2X4), ROW(BITS1X8), ROW(BITS2X4),
-    ROW(BITS4X2), ROW(BITS8), ROW(BITS16),
+    ROW(UNKNOWN), ROW(BOOL),        ROW(F4),          ROW(F6_E2M3), ROW(F6_E3M2), ROW(U8),      ROW(I8),      ROW(F8_E5M2), ROW(F8_E4M3),
+    ROW(F8_E8M0), ROW(F8_E4M3FNUZ), ROW(F8_E5M2FNUZ), ROW(I16),     ROW(U16),     ROW(F16),     ROW(BF16),    ROW(I32),     ROW(U32),
+    ROW(F32),     ROW(C64),         ROW(F64),         ROW(I64),     ROW(U64),     ROW(C32),     ROW(BC32),    ROW(C128),    ROW(QI8),
+    ROW(QU8),     ROW(QI32),        ROW(QU4X2),       ROW(QU2X4),   ROW(BITS1X8), ROW(BITS2X4), ROW(BITS4X2), ROW(BITS8),   ROW(BITS16),
 };
 #undef ROW
 constexpr Row kTable[] = {
@@ -40,18 +40,28 @@ static_assert(static_cast<int>(Severity::note) == ASSAY_NOTE && static_cast<int>
 static_assert(static_cast<int>(MetadataEntry::Kind::null) == ASSAY_METADATA_NULL &&
               static_cast<int>(MetadataEntry::Kind::boolean) == ASSAY_METADATA_BOOLEAN &&
               static_cast<int>(MetadataEntry::Kind::integer) == ASSAY_METADATA_INTEGER &&
-              static_cast<int>(MetadataEntry::Kind::real) == ASSAY_METADATA_REAL && static_cast<int>(MetadataEntry::Kind::text) == ASSAY_METADATA_TEXT &&
-              static_cast<int>(MetadataEntry::Kind::json) == ASSAY_METADATA_JSON && static_cast<int>(MetadataEntry::Kind::object) == ASSAY_METADATA_OBJECT);
+              static_cast<int>(MetadataEntry::Kind::real) == ASSAY_METADATA_REAL &&
+              static_cast<int>(MetadataEntry::Kind::text) == ASSAY_METADATA_TEXT &&
+              static_cast<int>(MetadataEntry::Kind::json) == ASSAY_METADATA_JSON &&
+              static_cast<int>(MetadataEntry::Kind::object) == ASSAY_METADATA_OBJECT);
 
 template <class List>
 auto at(const List& list, std::size_t i) -> decltype(&list[0]) {
   return i < list.size() ? &list[i] : nullptr;
 }
 const Tensor* tensor_at(const assay_checkpoint* c, std::size_t i) { return c != nullptr ? at(c->state->checkpoint.tensors, i) : nullptr; }
-const Storage* storage_at(const assay_checkpoint* c, std::size_t i) { return c != nullptr ? at(c->state->checkpoint.storages, i) : nullptr; }
-const CheckpointFile* file_at(const assay_checkpoint* c, std::size_t i) { return c != nullptr ? at(c->state->checkpoint.files, i) : nullptr; }
-const Finding* finding_at(const assay_checkpoint* c, std::size_t i) { return c != nullptr ? at(c->state->checkpoint.findings.list(), i) : nullptr; }
-const MetadataEntry* metadata_at(const assay_checkpoint* c, std::size_t i) { return c != nullptr ? at(c->state->checkpoint.metadata, i) : nullptr; }
+const Storage* storage_at(const assay_checkpoint* c, std::size_t i) {
+  return c != nullptr ? at(c->state->checkpoint.storages, i) : nullptr;
+}
+const CheckpointFile* file_at(const assay_checkpoint* c, std::size_t i) {
+  return c != nullptr ? at(c->state->checkpoint.files, i) : nullptr;
+}
+const Finding* finding_at(const assay_checkpoint* c, std::size_t i) {
+  return c != nullptr ? at(c->state->checkpoint.findings.list(), i) : nullptr;
+}
+const MetadataEntry* metadata_at(const assay_checkpoint* c, std::size_t i) {
+  return c != nullptr ? at(c->state->checkpoint.metadata, i) : nullptr;
+}
 
 }  // namespace
 

@@ -30,7 +30,8 @@ namespace assay::capi {
 Result<assay_options> options_of(const assay_options* options) {
   assay_options known = ASSAY_OPTIONS;
   if (options == nullptr) return known;
-  if (options->size < sizeof known.size) return fail(Code::usage, concat("options.size is ", options->size, "; set it to sizeof(assay_options)"));
+  if (options->size < sizeof known.size)
+    return fail(Code::usage, concat("options.size is ", options->size, "; set it to sizeof(assay_options)"));
   std::memcpy(&known, options, std::min<std::size_t>(options->size, sizeof known));
   // A newer caller may only use what this library knows: fields beyond must be left at zero.
   const auto* bytes = reinterpret_cast<const unsigned char*>(options);

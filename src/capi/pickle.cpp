@@ -15,8 +15,8 @@ using pickle::kNoNode;
 using pickle::Node;
 
 struct assay_pickle {
-  std::shared_ptr<const State> state;        // of a checkpoint's pickle; else only its files are kept
-  std::shared_ptr<const void> keep;          // what a plain stream's bytes may point into
+  std::shared_ptr<const State> state;  // of a checkpoint's pickle; else only its files are kept
+  std::shared_ptr<const void> keep;    // what a plain stream's bytes may point into
   std::shared_ptr<const Graph> graph;
   std::unique_ptr<const assay_error> broken;
 };
@@ -42,7 +42,8 @@ const Graph* graph_if(const assay_pickle* p, Node node, Kind kind) {
   return graph != nullptr && graph->kind(node) == kind ? graph : nullptr;
 }
 
-std::unique_ptr<assay_pickle> handle_of(std::shared_ptr<const State> state, std::shared_ptr<const void> keep, std::shared_ptr<const Graph> graph) {
+std::unique_ptr<assay_pickle> handle_of(std::shared_ptr<const State> state, std::shared_ptr<const void> keep,
+                                        std::shared_ptr<const Graph> graph) {
   auto handle = std::make_unique<assay_pickle>();
   handle->state = std::move(state);
   handle->keep = std::move(keep);
@@ -147,13 +148,19 @@ size_t assay_pickle_length(const assay_pickle* p, uint32_t node) {
   if (graph == nullptr || graph->kind(node) == Kind::dict) return 0;
   return graph->kind(node) == Kind::persistent ? 1 : graph->length(node);
 }
-uint32_t assay_pickle_item(const assay_pickle* p, uint32_t node, size_t i) { return i < assay_pickle_length(p, node) ? p->graph->item(node, i) : kNoNode; }
+uint32_t assay_pickle_item(const assay_pickle* p, uint32_t node, size_t i) {
+  return i < assay_pickle_length(p, node) ? p->graph->item(node, i) : kNoNode;
+}
 size_t assay_pickle_pair_count(const assay_pickle* p, uint32_t node) {
   const Graph* graph = graph_of(p, node);
   return graph != nullptr ? graph->pair_count(node) : 0;
 }
-uint32_t assay_pickle_key(const assay_pickle* p, uint32_t node, size_t i) { return i < assay_pickle_pair_count(p, node) ? p->graph->key(node, i) : kNoNode; }
-uint32_t assay_pickle_value(const assay_pickle* p, uint32_t node, size_t i) { return i < assay_pickle_pair_count(p, node) ? p->graph->value(node, i) : kNoNode; }
+uint32_t assay_pickle_key(const assay_pickle* p, uint32_t node, size_t i) {
+  return i < assay_pickle_pair_count(p, node) ? p->graph->key(node, i) : kNoNode;
+}
+uint32_t assay_pickle_value(const assay_pickle* p, uint32_t node, size_t i) {
+  return i < assay_pickle_pair_count(p, node) ? p->graph->value(node, i) : kNoNode;
+}
 uint32_t assay_pickle_get(const assay_pickle* p, uint32_t node, const char* key, size_t length) {
   if (key == nullptr || assay_pickle_pair_count(p, node) == 0) return kNoNode;
   return p->graph->get(node, {key, length});

@@ -28,8 +28,12 @@ Result<TensorReader> reader_of(const assay_checkpoint* checkpoint, std::size_t t
 /// How each C number type is read; the one list of them.
 Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, double* out) { return reader.read_f64(first, {out, n}); }
 Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, float* out) { return reader.read_f32(first, {out, n}); }
-Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, std::int64_t* out) { return reader.read_i64(first, {out, n}); }
-Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, std::uint64_t* out) { return reader.read_u64(first, {out, n}); }
+Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, std::int64_t* out) {
+  return reader.read_i64(first, {out, n});
+}
+Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, std::uint64_t* out) {
+  return reader.read_u64(first, {out, n});
+}
 Result<void> read(const TensorReader& reader, std::uint64_t first, std::size_t n, std::complex<double>* out) {
   return reader.read_complex(first, {out, n});
 }
@@ -43,13 +47,15 @@ template <class T>
 Result<void> checked_read(const TensorReader& reader, std::uint64_t first, std::size_t n, T* out) {
   if (out == nullptr && n != 0) return fail(Code::usage, "a NULL argument");
   if (!within(first, n, reader.tensor().numel)) {
-    return fail(Error(Code::usage, concat("elements ", first, " to ", first, " + ", n, " of ", reader.tensor().numel)).of_tensor(reader.tensor().name));
+    return fail(Error(Code::usage, concat("elements ", first, " to ", first, " + ", n, " of ", reader.tensor().numel))
+                    .of_tensor(reader.tensor().name));
   }
   return n == 0 ? Result<void>() : read(reader, first, n, out);
 }
 
 template <class T>
-assay_status read_tensor(const assay_checkpoint* checkpoint, std::size_t tensor, std::uint64_t first, std::size_t n, T* out, assay_error** error) {
+assay_status read_tensor(const assay_checkpoint* checkpoint, std::size_t tensor, std::uint64_t first, std::size_t n, T* out,
+                         assay_error** error) {
   return guarded(error, [&]() -> Result<void> {
     ASSAY_TRY(const TensorReader reader, reader_of(checkpoint, tensor));
     return checked_read(reader, first, n, out);
@@ -72,7 +78,8 @@ const void* assay_tensor_data(const assay_checkpoint* checkpoint, size_t tensor,
   if (nbytes != nullptr) *nbytes = 0;
   const size_t storage = assay_tensor_storage(checkpoint, tensor);
   // Compressed storages are not in place anywhere; opening a reader would only unpack them.
-  if (storage == ASSAY_NO_INDEX || storage >= assay_storage_count(checkpoint) || checkpoint->state->checkpoint.storages[storage].producer) return nullptr;
+  if (storage == ASSAY_NO_INDEX || storage >= assay_storage_count(checkpoint) || checkpoint->state->checkpoint.storages[storage].producer)
+    return nullptr;
   const void* data = nullptr;
   const assay_status status = guarded(nullptr, [&]() -> Result<void> {
     ASSAY_TRY(const TensorReader reader, reader_of(checkpoint, tensor));

@@ -19,6 +19,7 @@ namespace assay::zip {
 namespace {
 
 constexpr std::uint64_t kLongestComment = 65535;
+constexpr std::uint64_t kLongestLocalHeader = kLocalHeaderSize + 2 * 65535;
 /// The first look back: the longest comment with all end records; and the second, for archives with more behind them.
 constexpr std::uint64_t kTails[] = {kLongestComment + kEndRecordSize + kZip64LocatorSize + kZip64EndSize, std::uint64_t{1} << 20};
 /// How many signatures that look like end records are followed.
@@ -118,6 +119,16 @@ Result<void> take_zip64(EndRecord& record, const Tail& tail) {
   return {};
 }
 
+/// Whether the first member is where its entry says, so that only the directory's offset is wrong, and not `shift` bytes further.
+Result<bool> first_member_stays(const EndRecord& record, const Tail& tail, std::uint64_t shift) {
+  if (!within(record.directory, kEntrySize, record.first)) return false;
+  ASSAY_TRY(const ByteBlock entry, tail.at(record.directory, kEntrySize));
+  const std::uint64_t offset = load_le<std::uint32_t>(entry.view().data() + 42);
+  ASSAY_TRY(const bool moved, tail.signature_at(offset + shift, kLocalHeader));
+  if (moved) return false;
+  return tail.signature_at(offset, kLocalHeader);
+}
+
 /// Finds the directory the record speaks of.
 Result<void> place(EndRecord& record, const Tail& tail) {
   const auto claimed_end = checked_add(record.offset, record.size);
@@ -144,8 +155,15 @@ Result<void> place(EndRecord& record, const Tail& tail) {
   if (!shifted && !as_claimed) return {};
   record.leads = EndRecord::Leads::to_directory;
   record.directory = shifted ? record.offset + shift : record.offset;
-  record.prefix = shifted ? shift : 0;
-  if (shifted && as_claimed && shift != 0)
+  if (!shifted || shift == 0) return {};
+  ASSAY_TRY(const bool members_stay, first_member_stays(record, tail, shift));
+  if (members_stay) {
+    record.findings.add(Finding(Code::bad_zip, concat("the end record says the directory is at ", record.offset, ", it stands at ", record.directory),
+                                {.offset = record.at}, {{"expected", record.offset}, {"found", record.directory}}));
+    return {};
+  }
+  record.prefix = shift;
+  if (as_claimed)
     record.findings.add(Finding(Code::ambiguous_archive,
                                 concat("directories stand both at ", record.offset, ", as the end record says, and just before it at ", record.directory,
                                        "; the second is listed, torch reads the first"),
@@ -153,20 +171,34 @@ Result<void> place(EndRecord& record, const Tail& tail) {
   return {};
 }
 
-/// In a file that starts as an archive, bytes in front of the directory's archive are an archive of their own, or what is found is an
-/// archive inside a member of one that lost its end. Told apart by an end record just before the prefix ends.
-Result<bool> inner_archive(const EndRecord& record, const Tail& tail) {
-  if (record.prefix == 0) return false;
-  ASSAY_TRY(const bool starts, tail.signature_at(0, kLocalHeader));
-  if (!starts) return false;
-  const std::uint64_t n = std::min(record.prefix, kLongestComment + kEndRecordSize);
+/// True when `reaches` says so of any 'P' among the `reach` bytes before the archive that is `left` bytes, at least `least`, away from it.
+Result<bool> any_before(const EndRecord& record, const Tail& tail, std::uint64_t reach, std::size_t least, bool (*reaches)(const std::byte*, std::size_t)) {
+  const std::uint64_t n = std::min(record.prefix, reach);
+  if (n < least) return false;
   ASSAY_TRY(const ByteBlock before, tail.at(record.prefix - n, n));
   const ByteView bytes = before.view();
-  for (std::size_t i = bytes.size(); i-- >= kEndRecordSize;)
-    if (const std::size_t at = i + 1 - kEndRecordSize;
-        load_le<std::uint32_t>(bytes.data() + at) == kEndRecord && load_le<std::uint16_t>(bytes.data() + at + 20) == i + 1 - at - kEndRecordSize)
-      return false;
-  return true;
+  for (std::size_t left = least; left <= bytes.size(); ++left) {
+    const std::byte* p = bytes.data() + bytes.size() - left;
+    if (*p == std::byte{'P'} && reaches(p, left)) return true;
+  }
+  return false;
+}
+
+/// True when the archive lies within another one that lost its end, as a member (it starts where the data of a local header does) or
+/// deeper (the file starts as an archive, and no end record stands between that one and this).
+Result<bool> is_inside_another(const EndRecord& record, const Tail& tail) {
+  if (record.prefix == 0) return false;
+  ASSAY_TRY(const bool member, any_before(record, tail, kLongestLocalHeader, kLocalHeaderSize, [](const std::byte* p, std::size_t left) {
+              const LocalHeader local = parse_local_header(p);
+              return local.signature == kLocalHeader && left == kLocalHeaderSize + local.name_size + local.extra_size;
+            }));
+  if (member) return true;
+  ASSAY_TRY(const bool starts, tail.signature_at(0, kLocalHeader));
+  if (!starts) return false;
+  ASSAY_TRY(const bool ended, any_before(record, tail, kLongestComment + kEndRecordSize, kEndRecordSize, [](const std::byte* p, std::size_t left) {
+              return load_le<std::uint32_t>(p) == kEndRecord && kEndRecordSize + load_le<std::uint16_t>(p + 20) >= left;
+            }));
+  return !ended;
 }
 
 Result<EndRecord> read_end_record(const Tail& tail, std::size_t i) {
@@ -175,23 +207,25 @@ Result<EndRecord> read_end_record(const Tail& tail, std::size_t i) {
   take_classic(record, tail.view().data() + i);
   ASSAY_CHECK(take_zip64(record, tail));
   ASSAY_CHECK(place(record, tail));
-  if (record.leads == EndRecord::Leads::to_directory) {
-    ASSAY_TRY(const bool inner, inner_archive(record, tail));
-    if (inner) record.leads = EndRecord::Leads::nowhere;
-  }
   return record;
 }
 
-/// End records from the file's end to its front. Those inside an archive already found (a member may be an archive) are none of ours.
+/// End records from the file's end to its front, without those of archives that are members of another.
 Result<std::vector<EndRecord>> find_end_records(const Tail& tail) {
   std::vector<EndRecord> records;
   const ByteView bytes = tail.view();
   std::uint64_t before = tail.file_size();  // only records that start below it are looked at
-  for (std::size_t i = bytes.size(); i >= kEndRecordSize && records.size() < kMostEndRecords; --i) {
+  int followed = 0;
+  for (std::size_t i = bytes.size(); i >= kEndRecordSize && followed < kMostEndRecords; --i) {
     const std::size_t at = i - kEndRecordSize;
     if (bytes[at] != std::byte{'P'} || load_le<std::uint32_t>(bytes.data() + at) != kEndRecord || bytes.offset(at) >= before) continue;
+    ++followed;
     ASSAY_TRY(EndRecord record, read_end_record(tail, at));
-    if (record.leads == EndRecord::Leads::to_directory) before = record.prefix;
+    if (record.leads == EndRecord::Leads::to_directory) {
+      before = record.prefix;
+      ASSAY_TRY(const bool inner, is_inside_another(record, tail));
+      if (inner) continue;
+    }
     records.push_back(std::move(record));
   }
   return records;
@@ -235,6 +269,13 @@ void tell_prefix(Directory& directory, std::uint64_t shift) {
                                  {.offset = 0, .length = directory.prefix}));
 }
 
+/// True when no entry follows the one at `i` but one starts inside it: its lengths are wrong.
+bool swallows_another(const ByteView& bytes, std::size_t i, std::size_t total) {
+  const std::size_t end = i + total;
+  if (end == bytes.size() || (bytes.size() - end >= 4 && load_le<std::uint32_t>(bytes.data() + end) == kEntry)) return false;
+  return bytes.slice(i + kEntrySize, total - kEntrySize).text().find(std::string_view("PK\1\2", 4)) != std::string_view::npos;
+}
+
 /// Reads the entry at `i`; nothing when the bytes left do not hold one. Advances `i`.
 std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uint64_t prefix, Findings& findings) {
   if (bytes.size() - i < kEntrySize) return std::nullopt;
@@ -242,7 +283,7 @@ std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uin
   if (load_le<std::uint32_t>(p) != kEntry) return std::nullopt;
   const std::size_t name = load_le<std::uint16_t>(p + 28), extra = load_le<std::uint16_t>(p + 30), comment = load_le<std::uint16_t>(p + 32);
   const std::size_t total = kEntrySize + name + extra + comment;
-  if (total > bytes.size() - i) return std::nullopt;
+  if (total > bytes.size() - i || swallows_another(bytes, i, total)) return std::nullopt;
   Member member{.name = bytes.slice(i + kEntrySize, name).text(),
                 .entry_offset = bytes.offset(i),
                 .crc = load_le<std::uint32_t>(p + 16),
@@ -265,6 +306,19 @@ std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uin
   member.header_offset = checked_add(numbers.offset, prefix).value_or(~std::uint64_t{0});
   i += total;
   return member;
+}
+
+/// Moves `i` from what is no entry to the next that looks like one, so that a damaged entry does not hide those behind it.
+bool skip_to_entry(const ByteView& bytes, std::size_t& i, Findings& findings) {
+  if (bytes.size() - i < kEntrySize) return false;
+  const std::size_t next = bytes.text().find(std::string_view("PK\1\2", 4), i + 1);
+  if (next == std::string_view::npos) return false;
+  add_finding(findings, Code::bad_zip, [&] {
+    return Finding(Code::bad_zip, concat("no directory entry can be read at ", bytes.offset(i), "; the next one starts at ", bytes.offset(next)),
+                   {.offset = bytes.offset(i), .length = next - i});
+  });
+  i = next;
+  return true;
 }
 
 /// Members that cannot be where they claim.
@@ -294,7 +348,12 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
   DirectoryReader::keep_names(directory, held);
   directory.members.reserve(static_cast<std::size_t>(std::min<std::uint64_t>({record.entries, bytes.size() / kEntrySize, limits.zip_members})));
   std::size_t i = 0;
-  while (auto member = read_entry(bytes, i, record.prefix, directory.findings)) {
+  while (true) {
+    const auto member = read_entry(bytes, i, record.prefix, directory.findings);
+    if (!member) {
+      if (directory.members.size() >= record.entries || !skip_to_entry(bytes, i, directory.findings)) break;
+      continue;
+    }
     if (directory.members.size() == limits.zip_members)
       return fail(Error(Code::limit_exceeded, concat("the archive has more than ", limits.zip_members, " members"))
                       .at(member->entry_offset)

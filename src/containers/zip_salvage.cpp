@@ -21,6 +21,19 @@ namespace {
 constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
 constexpr std::uint64_t kFirstHeaderWithin = std::uint64_t{1} << 20;
 
+/// A quick look at a signature `distance` bytes behind the data's start: false when it surely does not tell the data's end. Most
+/// bytes that look like signatures, and all that hostile files are full of, end here.
+bool may_tell_end(ByteView bytes, std::size_t i, std::uint64_t distance) {
+  const std::byte* p = bytes.data() + i;
+  const auto packed_is = [](const std::byte* at, std::uint64_t n) { return load_le<std::uint32_t>(at) == static_cast<std::uint32_t>(n); };
+  switch (load_le<std::uint32_t>(p)) {
+    case kDescriptor: return bytes.size() - i < 12 || packed_is(p + 8, distance);
+    case kLocalHeader:
+    case kEntry: return i < 20 || packed_is(p - 8, distance - 12) || packed_is(p - 16, distance - 20);
+    default: return false;
+  }
+}
+
 bool follows_a_member(std::uint32_t signature) {
   return signature == kLocalHeader || signature == kEntry || signature == kZip64End || signature == kEndRecord;
 }
@@ -124,8 +137,9 @@ Result<std::optional<Salvager::Descriptor>> Salvager::find_descriptor(std::uint6
     for (const std::byte* p = bytes.data(); p < end; ++p) {
       p = static_cast<const std::byte*>(std::memchr(p, 'P', static_cast<std::size_t>(end - p)));
       if (!p) break;
-      if (p[1] != std::byte{'K'}) continue;
-      ASSAY_TRY(const auto found, try_signature(at + static_cast<std::uint64_t>(p - bytes.data()), load_le<std::uint32_t>(p), data, stored));
+      const auto i = static_cast<std::size_t>(p - bytes.data());
+      if (p[1] != std::byte{'K'} || !may_tell_end(bytes, i, at + i - data)) continue;
+      ASSAY_TRY(const auto found, try_signature(at + i, load_le<std::uint32_t>(p), data, stored));
       if (found) return found;
     }
     at += n - 3;
