@@ -207,8 +207,8 @@ void tell_salvaged(Checkpoint& checkpoint) {
     ++whole;
     bytes = checked_add(bytes, tensor.nbytes()).value_or(bytes);
   }
-  Finding finding(Code::truncated, concat("the archive's directory is lost; ", whole, " of ", counted(checkpoint.tensors.size(), "tensor", "tensors"), " (",
-                                          grouped(bytes), " bytes) are whole"));
+  Finding finding(Code::truncated, concat("the archive's directory is lost; whole: ", whole, " of ", counted(checkpoint.tensors.size(), "tensor", "tensors"),
+                                          ", ", grouped(bytes), " bytes"));
   finding.facts = {{"whole", whole}, {"tensors", std::uint64_t{checkpoint.tensors.size()}}, {"bytes", bytes}};
   checkpoint.add(std::move(finding));
 }

@@ -344,6 +344,13 @@ bool is_module_state(const Graph& graph, Node state) {
   return parameters && modules;
 }
 
+// "('true')": a tuple of one without the comma that would make it Python.
+std::string arguments_text(const Graph& graph, Node args) {
+  std::string text = pickle::describe(graph, args);
+  if (text.ends_with(",)")) text.erase(text.size() - 2, 1);
+  return text;
+}
+
 bool all_plain(const Graph& graph, Node sequence) {
   for (std::size_t i = 0; i < length_of(graph, sequence); ++i)
     if (!is_plain(kind_of(graph, graph.item(sequence, i)))) return false;
@@ -383,7 +390,7 @@ void rebuild(const Graph& graph, Node call, Rebuilt& out) {
   out.is_object = true;
   const bool plain = is_sequence(kind_of(graph, args)) && all_plain(graph, args);
   out.text = qualified_name(graph, graph.callable(call));
-  if (plain && graph.length(args) > 0) out.text += pickle::describe(graph, args);
+  if (plain && graph.length(args) > 0) out.text += arguments_text(graph, args);
   add_object_groups(graph, call, out);
   if (!plain && is_sequence(kind_of(graph, args))) out.groups.push_back({GroupKind::items, args});
   if (graph.kwargs(call) != kNoNode) out.groups.push_back({GroupKind::pairs, graph.kwargs(call)});

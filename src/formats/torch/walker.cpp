@@ -116,7 +116,8 @@ bool Walker::skip_attribute(const Frame& frame, Node key, Node value) const {
   const Kind kind = kind_of(graph_, value);
   if (frame.group.kind == GroupKind::members) return kind == Kind::none;
   const std::string_view name = is_text(kind_of(graph_, key)) ? graph_.text(key) : std::string_view();
-  if (name == "_metadata") return true;  // what state_dict() attaches: versions of modules, no values of the model
+  // What state_dict() and jit attach to every module: no values of the model.
+  if (name == "_metadata" || name == "_is_full_backward_hook") return true;
   if (frame.group.kind == GroupKind::attributes) return false;
   if (name == "_parameters" || name == "_buffers" || name == "_modules" || name == "_non_persistent_buffers_set") return true;
   // A module's own bookkeeping: hook tables that are nearly always empty.
