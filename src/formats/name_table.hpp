@@ -20,14 +20,25 @@ class NameTable {
  public:
   explicit NameTable(std::size_t expected = 0) { slots_.resize(std::bit_ceil(expected < 8 ? 16 : expected * 2)); }
 
-  /// Takes in `name` as `index`, unless an equal name is there: then that one's index is returned. kNone when the name was new.
+  /// What insert() wants to know of a name; asks the memory for the place where the name will stand, which takes a while.
+  std::uint32_t announce(std::string_view name) const {
+    const std::uint32_t tag = hash(name);
+    if (!sorted_) __builtin_prefetch(&slots_[tag & (slots_.size() - 1)]);
+    return tag;
+  }
+
   template <class NameOf>
   std::uint32_t insert(std::string_view name, std::uint32_t index, NameOf&& name_of) {
+    return insert(name, announce(name), index, name_of);
+  }
+
+  /// Takes in `name` as `index`, unless an equal name is there: then that one's index is returned. kNone when the name was new.
+  template <class NameOf>
+  std::uint32_t insert(std::string_view name, std::uint32_t tag, std::uint32_t index, NameOf&& name_of) {
     if (sorted_) {
       const auto [place, fresh] = sorted_->try_emplace(name, index);
       return fresh ? kNone : place->second;
     }
-    const std::uint32_t tag = hash(name);
     std::size_t at = tag & (slots_.size() - 1);
     while (slots_[at].index != kNone) {
       if (slots_[at].tag == tag && name_of(slots_[at].index) == name) return slots_[at].index;

@@ -52,7 +52,9 @@ std::string_view line_of(std::string_view text, std::string_view key) {
 }
 
 std::optional<NotWeights> git_lfs(std::string_view text) {
-  if (!text.starts_with("version https://git-lfs.github.com/spec/") && !text.starts_with("version https://hawser.github.com/spec/")) return std::nullopt;
+  // The first line is a version: the address of the specification, which has moved once.
+  const std::string_view version = text.substr(0, text.find('\n'));
+  if (!version.starts_with("version https://") || version.find("/spec/v") == std::string_view::npos || line_of(text, "oid").empty()) return std::nullopt;
   const auto size = json::to_u64(line_of(text, "size"));
   std::string_view oid = line_of(text, "oid");
   if (oid.starts_with("sha256:")) oid.remove_prefix(7);

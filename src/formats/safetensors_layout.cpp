@@ -53,23 +53,27 @@ void Layout::refuse(Tensor& tensor, const Claim& claim, Code code, std::string m
   findings_.add(Finding(code, std::move(message), Where{.tensor = std::string(claim.name), .offset = claim.at}));
 }
 
-void Layout::check_name(const Claim& claim) {
-  const auto index = static_cast<std::uint32_t>(tensors_.size() - 1);
-  const std::uint32_t earlier = names_.insert(claim.name, index, [this](std::uint32_t i) { return tensors_[i].name; });
+void Layout::check_name(std::size_t index) {
+  const std::string_view name = tensors_[index].name;
+  const auto [tag, at] = announced_[index % kAnnounced];
+  const std::uint32_t earlier =
+      names_.insert(name, tag, static_cast<std::uint32_t>(index), [this](std::uint32_t i) { return tensors_[i].name; });
   if (earlier != kNone)
-    findings_.add(Finding(Code::duplicate_name, concat("the name ", quote(claim.name), " appears twice: entries ", earlier, " and ", index),
-                           Where{.tensor = std::string(claim.name), .offset = claim.at}));
-  if (claim.name.empty()) findings_.add(Finding(Code::odd_name, "a tensor's name is empty", Where{.offset = claim.at}));
+    findings_.add(Finding(Code::duplicate_name, concat("the name ", quote(name), " appears twice: entries ", earlier, " and ", index),
+                          Where{.tensor = std::string(name), .offset = at}));
+  if (name.empty()) findings_.add(Finding(Code::odd_name, "a tensor's name is empty", Where{.offset = at}));
 }
 
 /// Lists the tensor, and its place where it has one.
 Tensor& Layout::list(const Claim& claim, DType dtype) {
+  const std::size_t index = tensors_.size();
+  if (index >= kAnnounced) check_name(index - kAnnounced);
+  announced_[index % kAnnounced] = {names_.announce(claim.name), claim.at};
   Tensor& tensor = tensors_.emplace_back();
   tensor.name = claim.name;
   tensor.source_dtype = claim.dtype;
   tensor.dtype = dtype;
   tensor.shape = claim.shape;
-  check_name(claim);
   if (!claim.placed) return tensor;
   tensor.storage = static_cast<std::uint32_t>(storages_.size());
   Storage& storage = storages_.emplace_back();
@@ -209,6 +213,7 @@ void Layout::check_alignment() {
 }
 
 void Layout::finish(Checkpoint& checkpoint) {
+  for (std::size_t i = tensors_.size() - std::min(tensors_.size(), kAnnounced); i < tensors_.size(); ++i) check_name(i);
   check_neighbours();
   check_end();
   check_alignment();

@@ -45,7 +45,7 @@ class Layout {
  private:
   void refuse(Tensor& tensor, const Claim& claim, Code code, std::string message);
   Tensor& list(const Claim& claim, DType dtype);
-  void check_name(const Claim& claim);
+  void check_name(std::size_t index);
   void check_size(Tensor& tensor, const Claim& claim);
   void check_neighbours();
   void report_overlap(const Tensor& first, const Tensor& second);
@@ -59,6 +59,13 @@ class Layout {
   std::vector<MetadataEntry> metadata_;
   Findings findings_;
   NameTable names_;
+  // Names wait here until the table's memory has come near.
+  struct Announced {
+    std::uint32_t tag;
+    std::uint64_t at;
+  };
+  static constexpr std::size_t kAnnounced = 8;
+  Announced announced_[kAnnounced] = {};
   std::uint64_t running_end_ = 0;  // of the data claimed so far, while it is claimed front to back
   std::uint64_t largest_end_ = 0;
   bool in_order_ = true;
