@@ -7,6 +7,7 @@
 #include "formats/format.hpp"
 #include "formats/not_weights.hpp"
 #include "formats/safetensors.hpp"
+#include "formats/shard_set.hpp"
 #include "formats/torch_zip.hpp"
 
 namespace assay::formats {
@@ -20,6 +21,8 @@ constexpr std::uint64_t kTail = 65536;
 constexpr Format kFormats[] = {
     {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true},
     {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip},
+    {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
+    {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},
 };
 
 /// Extensions that make people expect a certain format.
@@ -91,6 +94,8 @@ Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std:
 namespace assay {
 
 Result<Checkpoint> open(const FileSet& files, const Limits& limits) {
+  ASSAY_TRY(auto set, formats::open_set(files, limits));
+  if (set) return *std::move(set);
   ASSAY_TRY(auto source, files.open(files.primary()));
   return formats::open_single(files, files.primary(), std::move(source), limits);
 }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// model.safetensors.index.json and pytorch_model.bin.index.json:
+//
+//   {"metadata": {"total_size": 123, "total_parameters": 45}, "weight_map": {"tensor": "file", …}}
+//
+// The metadata may be empty or absent, other keys may follow.
+#include "formats/shard_index.hpp"
+
+#include <cstring>
+
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "containers/json.hpp"
+#include "formats/name_table.hpp"
+
+namespace assay::formats {
+
+namespace {
+
+/// Collects entries; file names are few and come in runs.
+class Collector {
+ public:
+  explicit Collector(ShardIndex& index) : index_(index) {}
+
+  void add(std::string_view tensor, std::string_view file) {
+    if (index_.files.empty() || index_.files[last_] != file) {
+      const auto fresh = static_cast<std::uint32_t>(index_.files.size());
+      const std::uint32_t known = table_.insert(file, fresh, [this](std::uint32_t i) { return index_.files[i]; });
+      last_ = known == kNone ? fresh : known;
+      if (known == kNone) index_.files.push_back(file);
+    }
+    index_.entries.push_back({tensor, last_});
+  }
+
+ private:
+  ShardIndex& index_;
+  NameTable table_;
+  std::uint32_t last_ = 0;
+};
+
+/// Reads the plain spelling: texts of printable ASCII without escapes, metadata of plain numbers and texts, no other keys.
+class IndexScanner {
+ public:
+  IndexScanner(std::string_view text, ShardIndex& index) : p_(text.data()), end_(p_ + text.size()), index_(index), collector_(index) {}
+
+  bool run() {
+    std::string_view key;
+    bool map = false;
+    if (!token('{')) return false;
+    do {
+      if (!text(key) || !token(':')) return false;
+      if (key == "metadata" ? !metadata() : key != "weight_map" || std::exchange(map, true) || !weight_map()) return false;
+    } while (token(','));
+    if (!map || !token('}')) return false;
+    blanks();
+    return p_ == end_;
+  }
+
+ private:
+  void blanks() {
+    while (p_ != end_ && (*p_ == ' ' || *p_ == '\n' || *p_ == '\r' || *p_ == '\t')) ++p_;
+  }
+  bool token(char c) {
+    blanks();
+    if (p_ == end_ || *p_ != c) return false;
+    ++p_;
+    return true;
+  }
+  bool text(std::string_view& out) {
+    if (!token('"')) return false;
+    const auto* quote = static_cast<const char*>(std::memchr(p_, '"', static_cast<std::size_t>(end_ - p_)));
+    if (!quote) return false;
+    unsigned odd = 0;
+    for (const char* c = p_; c != quote; ++c) odd |= static_cast<unsigned>(*c == '\\') | static_cast<unsigned>(static_cast<signed char>(*c) < 0x20);
+    if (odd != 0) return false;
+    out = {p_, static_cast<std::size_t>(quote - p_)};
+    p_ = quote + 1;
+    return true;
+  }
+  bool metadata() {
+    if (std::exchange(metadata_, true) || !token('{')) return false;
+    if (token('}')) return true;
+    do {
+      std::string_view key, value;
+      if (!text(key) || !token(':')) return false;
+      blanks();
+      if (p_ != end_ && *p_ == '"') {
+        if (!text(value)) return false;
+        continue;
+      }
+      const char* from = p_;
+      while (p_ != end_ && *p_ >= '0' && *p_ <= '9') ++p_;
+      if (p_ == from || (*from == '0' && p_ - from > 1) || p_ - from > 19) return false;
+      if (key == "total_size") index_.total_size = json::to_f64({from, static_cast<std::size_t>(p_ - from)});
+    } while (token(','));
+    return token('}');
+  }
+  bool weight_map() {
+    if (!token('{')) return false;
+    if (token('}')) return true;
+    do {
+      std::string_view tensor, file;
+      if (!text(tensor) || !token(':') || !text(file)) return false;
+      collector_.add(tensor, file);
+    } while (token(','));
+    return token('}');
+  }
+
+  const char* p_;
+  const char* end_;
+  ShardIndex& index_;
+  Collector collector_;
+  bool metadata_ = false;
+};
+
+class IndexReader final : public json::Handler {
+ public:
+  explicit IndexReader(ShardIndex& index) : index_(index), collector_(index) {}
+
+  bool null() override { return other("null"); }
+  bool boolean(bool value) override { return other(value ? "true" : "false"); }
+  bool number(std::string_view text) override {
+    if (depth_ == 2 && part_ == kMetadata && field_ == "total_size") index_.total_size = json::to_f64(text);
+    return other(text);
+  }
+  bool string(std::string_view text) override {
+    if (depth_ != 2 || part_ != kMap) return other("a text");
+    if (last_file_ != text) last_file_ = index_.arena->text(text);
+    collector_.add(tensor_, last_file_);
+    return true;
+  }
+  bool key(std::string_view text) override {
+    if (depth_ == 1) part_ = text == "metadata" ? kMetadata : text == "weight_map" ? kMap : kOther;
+    if (depth_ != 2) return true;
+    if (part_ == kMap) tensor_ = index_.arena->text(text);
+    else field_ = text;
+    return true;
+  }
+  bool start_object() override {
+    if (depth_ == 1 && part_ == kMap) found = true;
+    return (depth_ == 1 || other("an object")) && (++depth_, true);
+  }
+  bool start_array() override { return other("a list") && (++depth_, true); }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+
+  bool found = false;
+
+ private:
+  enum Part : std::uint8_t { kOther, kMetadata, kMap };
+
+  /// Anything but a text is out of place in the map, and anything but an object as the map.
+  bool other(std::string_view what) {
+    if (part_ == kMap && depth_ == 1) return stop(Code::bad_header, concat("the index's weight_map is ", what, ", not an object"));
+    if (part_ == kMap && depth_ == 2) return stop(Code::bad_header, concat("the index maps ", quote(tensor_), " to ", what, ", not to a file name"));
+    return true;
+  }
+
+  ShardIndex& index_;
+  Collector collector_;
+  std::string_view tensor_, last_file_;
+  std::string field_;
+  Part part_ = kOther;
+  std::uint32_t depth_ = 0;
+};
+
+}  // namespace
+
+namespace detail {
+
+std::optional<ShardIndex> scan_index(ByteView text) {
+  ShardIndex index;
+  if (!IndexScanner(text.text(), index).run()) return std::nullopt;
+  return index;
+}
+
+Result<ShardIndex> parse_index(ByteView text, const Limits& limits) {
+  ShardIndex index;
+  index.arena = std::make_shared<Arena>();
+  IndexReader reader(index);
+  ASSAY_TRY(const std::uint64_t consumed, json::parse(text, reader, limits));
+  if (!reader.found) return fail(Error(Code::bad_header, "the index has no weight_map").at(text.offset()));
+  const auto rest = static_cast<std::size_t>(consumed);
+  const std::size_t odd = text.text().substr(rest).find_first_not_of(" \t\r\n");
+  if (odd != std::string_view::npos) return fail(Error(Code::bad_header, "text behind the index's closing brace").at(text.offset(rest + odd)));
+  return index;
+}
+
+}  // namespace detail
+
+Result<ShardIndex> read_shard_index(const ByteSource& source, const Limits& limits) {
+  if (source.size() > limits.json_bytes)
+    return fail(Error(Code::limit_exceeded, concat("the index has ", source.size(), " bytes, more than ", limits.json_bytes)).at(0));
+  ASSAY_TRY(ByteBlock fetched, source.fetch(0, source.size()));
+  auto block = std::make_shared<ByteBlock>(std::move(fetched));
+  auto index = detail::scan_index(block->view());
+  if (index) {
+    index->arena = std::make_shared<Arena>();
+    index->arena->keep(block);
+  } else {
+    ASSAY_TRY(index, detail::parse_index(block->view(), limits));
+  }
+  if (index->files.size() > limits.shards)
+    return fail(Error(Code::limit_exceeded, concat("the index names ", index->files.size(), " files, more than ", limits.shards)).at(0));
+  return *std::move(index);
+}
+
+}  // namespace assay::formats

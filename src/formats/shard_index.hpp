@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index of a sharded checkpoint: which file holds which tensor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/limits.hpp"
+#include "assay/source.hpp"
+#include "base/arena.hpp"
+
+namespace assay::formats {
+
+struct ShardIndex {
+  struct Entry {
+    std::string_view tensor;
+    std::uint32_t file;  ///< into `files`
+  };
+  std::vector<std::string_view> files;  ///< distinct, in the order first named
+  std::vector<Entry> entries;           ///< in the order written
+  std::optional<double> total_size;     ///< bytes; some writers give a float
+  std::shared_ptr<Arena> arena;         ///< what the texts live in
+};
+
+/// Reads an index:  {"metadata": {"total_size": 123, …}, "weight_map": {"tensor": "file", …}, …}
+/// Fails with `bad-header` where it is not of that form, `limit-exceeded` past Limits::json_bytes or Limits::shards.
+/// Cost: one read of the file and about its size in memory; a scanner for the plain spelling, an exact reader for the rest.
+Result<ShardIndex> read_shard_index(const ByteSource& source, const Limits& limits);
+
+namespace detail {
+/// The two ways to read one, for comparison: the scanner answers nothing where the spelling is not plain.
+std::optional<ShardIndex> scan_index(ByteView text);
+Result<ShardIndex> parse_index(ByteView text, const Limits& limits);
+}  // namespace detail
+
+}  // namespace assay::formats

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/shard_merge.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/arena.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "formats/name_table.hpp"
+
+namespace assay::formats {
+
+namespace {
+
+constexpr std::size_t kNamesShown = 3;                      // in a message
+constexpr std::size_t kNamesListed = 1000;                  // in the facts
+constexpr std::uint64_t kComparedBytes = 64 << 10;          // of a tensor that is there twice
+constexpr std::uint64_t kComparedTensors = 256;
+constexpr std::uint32_t kMissingNamed = 20;
+
+std::string shown_names(std::span<const std::string> names, std::uint64_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) out += concat(i == 0 ? "" : ", ", quote(names[i]));
+  if (count > kNamesShown) out += ", …";
+  return out;
+}
+
+/// Some tensor names, all counted, few kept.
+struct Names {
+  std::uint64_t count = 0;
+  std::vector<std::string> kept;
+  void add(std::string_view name) {
+    if (++count <= kNamesListed) kept.emplace_back(name);
+  }
+  std::string shown() const { return shown_names(kept, count); }
+};
+
+class Merger {
+ public:
+  Merger(const FileSet& files, const ShardPlan& plan, const Limits& limits) : files_(files), plan_(plan), limits_(limits) {}
+
+  Result<Checkpoint> run();
+
+ private:
+  enum class State : std::uint8_t { opened, missing, broken, escaping };
+  struct Shard {
+    std::string_view name;
+    State state = State::opened;
+    Names lost;      // tensors that the index promises here and nobody has
+    Names unlisted;  // tensors that the index does not know
+    std::optional<Finding> fault = {};  // why a broken one cannot be read
+  };
+
+  Result<void> open_shard(std::uint32_t shard);
+  void absorb(Checkpoint&& part, std::uint32_t shard);
+  void absorb_metadata(const Checkpoint& part);
+  Result<void> find_copies();
+  Result<void> report_copy(std::uint32_t winner, std::uint32_t loser);
+  Result<std::string> compare_copies(const Tensor& a, const Tensor& b);
+  void drop_losers();
+  void read_index();
+  void compare_with_index();
+  void report_shards();
+  void report_fault(Shard& shard, std::string_view lost, std::vector<Fact> facts);
+  void report_numbering();
+  void report_total();
+  std::uint64_t tensor_bytes(const Tensor& tensor) const;
+  Error nothing_opened();
+
+  const FileSet& files_;
+  const ShardPlan& plan_;
+  const Limits& limits_;
+  Checkpoint set_;
+  std::vector<Shard> shards_;
+  std::vector<std::uint32_t> shard_of_tensor_;  // by index into set_.tensors
+  std::vector<std::uint32_t> promised_;         // by index file: the shard
+  NameTable entries_;                           // of the index
+  std::vector<bool> lost_;                      // by tensor: another copy counts
+  std::set<std::tuple<std::string_view, MetadataEntry::Kind, std::string_view>> metadata_;
+  std::optional<Error> first_error_;
+  std::uint64_t compared_ = 0;
+};
+
+Result<Checkpoint> Merger::run() {
+  for (const std::string& name : plan_.shards) shards_.push_back({.name = name, .lost = {}, .unlisted = {}});
+  read_index();
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) ASSAY_CHECK(open_shard(i));
+  if (set_.files.empty()) return fail(nothing_opened());
+  ASSAY_CHECK(find_copies());
+  drop_losers();
+  if (plan_.index) compare_with_index();
+  report_shards();
+  if (plan_.numbering) report_numbering();
+  report_total();
+  if (shards_.size() > 1 || plan_.numbering) set_.format = set_.format == "safetensors" ? "safetensors-sharded" : "torch-sharded";
+  return std::move(set_);
+}
+
+void Merger::read_index() {
+  if (!plan_.index) return;
+  const ShardIndex& index = *plan_.index;
+  std::map<std::string_view, std::uint32_t> shards;
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) shards.emplace(shards_[i].name, i);
+  for (const std::string_view file : index.files) promised_.push_back(shards.at(file));
+  entries_ = NameTable(index.entries.size());
+  Names twice;
+  for (std::uint32_t i = 0; i < index.entries.size(); ++i)
+    if (entries_.insert(index.entries[i].tensor, i, [&](std::uint32_t e) { return index.entries[e].tensor; }) != kNone) twice.add(index.entries[i].tensor);
+  if (twice.count == 0) return;
+  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice: ", twice.shown()), Where{.file = plan_.index_name});
+  finding.severity = Severity::warning;
+  set_.add(std::move(finding));
+}
+
+Result<void> Merger::open_shard(std::uint32_t index) {
+  Shard& shard = shards_[index];
+  if (leaves_folder(shard.name)) {
+    shard.state = State::escaping;
+    return {};
+  }
+  auto source = files_.open(shard.name);
+  auto part = source ? open_single(files_, shard.name, *std::move(source), limits_) : Result<Checkpoint>(fail(std::move(source).error()));
+  if (part) {
+    absorb(*std::move(part), index);
+    return {};
+  }
+  Error error = std::move(part).error();
+  if (error.code() == Code::need_range) return fail(std::move(error));
+  shard.state = error.code() == Code::no_such_file    ? State::missing
+                : error.code() == Code::path_escapes ? State::escaping
+                                                      : State::broken;
+  if (shard.state != State::broken) return {};
+  Finding finding = Finding::from(error);
+  finding.code = Code::bad_shard;
+  finding.severity = code_severity(Code::bad_shard);
+  finding.message = concat(quote(shard.name), " cannot be read: ", error.what(), error.hint().empty() ? "" : "; ", error.hint());
+  finding.where.file = shard.name;
+  finding.facts.push_back({"cause", std::string(code_name(error.code()))});
+  shard.fault = std::move(finding);
+  if (!first_error_) first_error_ = std::move(error);
+  return {};
+}
+
+void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
+  const auto file_base = static_cast<std::uint32_t>(set_.files.size());
+  const auto storage_base = static_cast<std::uint32_t>(set_.storages.size());
+  if (set_.files.empty()) {
+    set_.format = part.format;
+    set_.container = part.container;
+  }
+  if (shards_.size() == 1) {  // a set in name only
+    set_.sections = std::move(part.sections);
+    set_.values = std::move(part.values);
+    set_.node_tensors = std::move(part.node_tensors);
+  }
+  for (CheckpointFile& file : part.files) set_.files.push_back(std::move(file));
+  for (Storage& storage : part.storages) {
+    set_.storages.push_back(std::move(storage));
+    set_.storages.back().file += file_base;
+  }
+  for (Tensor& tensor : part.tensors) {
+    if (tensor.storage != kNone) tensor.storage += storage_base;
+    set_.tensors.push_back(tensor);
+    shard_of_tensor_.push_back(shard);
+  }
+  absorb_metadata(part);
+  for (const Finding& finding : part.findings.list()) {
+    Finding copy = finding;
+    if (copy.where.file.empty()) copy.where.file = shards_[shard].name;
+    set_.add(std::move(copy));
+  }
+  set_.complete = set_.complete && part.complete;
+  part.tensors = {};
+  part.storages = {};
+  part.metadata = {};
+  part.findings = {};
+  set_.arena().keep(std::make_shared<Checkpoint>(std::move(part)));  // names and dimensions live in its arena
+}
+
+/// Shards repeat each other's metadata; each entry is kept once.
+void Merger::absorb_metadata(const Checkpoint& part) {
+  for (const MetadataEntry& entry : part.metadata)
+    if (metadata_.emplace(entry.key, entry.kind, entry.text).second) set_.metadata.push_back(entry);
+}
+
+Error Merger::nothing_opened() {
+  const auto escaping = std::ranges::find(shards_, State::escaping, &Shard::state);
+  if (escaping != shards_.end())
+    return Error(Code::path_escapes, concat("the index names ", quote(escaping->name), ", which is outside its folder")).in_file(plan_.index_name);
+  if (!first_error_)
+    return Error(Code::missing_shard, concat("none of the ", counted(shards_.size(), "file", "files"), " that the index names is there: ",
+                                             shown_names(plan_.shards, plan_.shards.size())))
+        .in_file(plan_.index_name)
+        .fact("files", std::vector<std::string>(plan_.shards.begin(), plan_.shards.begin() + static_cast<std::ptrdiff_t>(std::min(plan_.shards.size(), kNamesListed))));
+  // The first shard's fault stands for all, with what it said.
+  Error error(first_error_->code(), concat("none of ", counted(shards_.size(), "shard", "shards"), " can be read; ", quote(first_error_->where().file), ": ", first_error_->what()));
+  error = std::move(error).in_file(first_error_->where().file).advise(std::string(first_error_->hint()));
+  for (const Fact& fact : first_error_->facts()) error = std::move(error).fact(fact.key, fact.value);
+  return error;
+}
+
+std::uint64_t Merger::tensor_bytes(const Tensor& tensor) const {
+  if (tensor.dtype == DType::unknown && tensor.storage != kNone) return set_.storages[tensor.storage].nbytes;
+  return tensor.nbytes();
+}
+
+/// Tensors that several shards hold. Two of one name within one shard are that shard's own fault and stay.
+Result<void> Merger::find_copies() {
+  lost_.assign(set_.tensors.size(), false);
+  NameTable names(set_.tensors.size());
+  std::map<std::uint32_t, std::uint32_t> winners;  // of names met twice: first met -> the one that counts
+  for (std::uint32_t i = 0; i < set_.tensors.size(); ++i) {
+    const std::string_view name = set_.tensors[i].name;
+    const std::uint32_t first = names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
+    if (first == kNone || shard_of_tensor_[first] == shard_of_tensor_[i]) continue;
+    const std::uint32_t best = winners.contains(first) ? winners[first] : first;
+    const std::uint32_t entry = plan_.index ? entries_.find(name, [this](std::uint32_t e) { return plan_.index->entries[e].tensor; }) : kNone;
+    const bool promised_here = entry != kNone && promised_[plan_.index->entries[entry].file] == shard_of_tensor_[i];
+    const std::uint32_t winner = promised_here ? i : best, loser = promised_here ? best : i;
+    winners[first] = winner;
+    lost_[loser] = true;
+    ASSAY_CHECK(report_copy(winner, loser));
+  }
+  return {};
+}
+
+/// In words whether two tensors hold the same; large ones are not read.
+Result<std::string> Merger::compare_copies(const Tensor& a, const Tensor& b) {
+  if (a.dtype != b.dtype || !std::ranges::equal(a.shape, b.shape))
+    return concat("the copies differ: ", dtype_name(a.dtype), ' ', bracketed(a.shape), " and ", dtype_name(b.dtype), ' ', bracketed(b.shape));
+  const auto plain = [&](const Tensor& tensor) {
+    return tensor.readable && tensor.storage != kNone && set_.file_offset(tensor) && tensor.contiguous() && tensor.nbytes() <= kComparedBytes;
+  };
+  if (!plain(a) || !plain(b) || ++compared_ > kComparedTensors) return std::string("dtype and shape are the same, the values were not compared");
+  ASSAY_TRY(const ByteBlock bytes_a, set_.file_of(a)->source->fetch(*set_.file_offset(a), a.nbytes()));
+  ASSAY_TRY(const ByteBlock bytes_b, set_.file_of(b)->source->fetch(*set_.file_offset(b), b.nbytes()));
+  const bool same = bytes_a.view().size() == 0 || std::memcmp(bytes_a.view().data(), bytes_b.view().data(), bytes_a.view().size()) == 0;
+  return std::string(same ? "the copies hold the same bytes" : "the copies differ in their bytes");
+}
+
+Result<void> Merger::report_copy(std::uint32_t winner, std::uint32_t loser) {
+  const Tensor& counts = set_.tensors[winner];
+  auto compared = compare_copies(counts, set_.tensors[loser]);
+  if (!compared && compared.error().code() == Code::need_range) return fail(std::move(compared).error());
+  const std::string_view here = shards_[shard_of_tensor_[winner]].name, there = shards_[shard_of_tensor_[loser]].name;
+  set_.add(Finding(Code::duplicate_tensor,
+                   concat(quote(counts.name), " is in ", quote(here), ", which counts, and in ", quote(there), "; ", compared ? *compared : compared.error().what()),
+                   Where{.file = std::string(there), .tensor = std::string(counts.name)}, {{"counts", std::string(here)}}));
+  return {};
+}
+
+/// Takes out the copies that do not count, and the storages that only they used.
+void Merger::drop_losers() {
+  if (std::ranges::find(lost_, true) == lost_.end()) return;
+  std::size_t kept = 0;
+  std::vector<std::uint32_t> moved(set_.storages.size(), kNone);
+  for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
+    if (lost_[i]) continue;
+    set_.tensors[kept] = set_.tensors[i];
+    shard_of_tensor_[kept++] = shard_of_tensor_[i];
+    if (set_.tensors[i].storage != kNone) moved[set_.tensors[i].storage] = 0;
+  }
+  set_.tensors.resize(kept);
+  shard_of_tensor_.resize(kept);
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] == kNone) continue;
+    if (next != i) set_.storages[next] = std::move(set_.storages[i]);
+    moved[i] = next++;
+  }
+  set_.storages.resize(next);
+  for (Tensor& tensor : set_.tensors)
+    if (tensor.storage != kNone) tensor.storage = moved[tensor.storage];
+}
+
+void Merger::compare_with_index() {
+  const ShardIndex& index = *plan_.index;
+  std::vector<bool> found(index.entries.size(), false);
+  for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
+    const std::string_view name = set_.tensors[i].name;
+    const std::uint32_t holder = shard_of_tensor_[i];
+    const std::uint32_t entry = entries_.find(name, [&](std::uint32_t e) { return index.entries[e].tensor; });
+    if (entry == kNone) {
+      shards_[holder].unlisted.add(name);
+      continue;
+    }
+    found[entry] = true;
+    const Shard& promised = shards_[promised_[index.entries[entry].file]];
+    if (&promised == &shards_[holder]) continue;
+    set_.add(Finding(Code::wrong_shard,
+                     concat("the index maps ", quote(name), " to ", quote(promised.name), promised.state == State::opened ? ", which lacks it" : ", which cannot be read",
+                            "; it is in ", quote(shards_[holder].name)),
+                     Where{.file = std::string(promised.name), .tensor = std::string(name)}, {{"found_in", std::string(shards_[holder].name)}}));
+  }
+  for (std::uint32_t i = 0; i < index.entries.size(); ++i) {
+    if (found[i] || entries_.find(index.entries[i].tensor, [&](std::uint32_t e) { return index.entries[e].tensor; }) != i) continue;
+    Shard& promised = shards_[promised_[index.entries[i].file]];
+    promised.lost.add(index.entries[i].tensor);
+    if (promised.state == State::opened)
+      set_.add(Finding(Code::wrong_shard, concat("the index maps ", quote(index.entries[i].tensor), " to ", quote(promised.name), ", which lacks it; no shard holds it"),
+                       Where{.file = std::string(promised.name), .tensor = std::string(index.entries[i].tensor)}));
+  }
+}
+
+void Merger::report_shards() {
+  std::uint64_t bytes = 0;
+  for (const Tensor& tensor : set_.tensors) bytes += tensor_bytes(tensor);
+  const auto unread = std::ranges::count_if(shards_, [](const Shard& shard) { return shard.state != State::opened; });
+  const double total = plan_.index && plan_.index->total_size ? *plan_.index->total_size : 0;
+  // What one shard held is known when it alone is not there.
+  const std::uint64_t gone = unread == 1 && total > static_cast<double>(bytes) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes : 0;
+  for (Shard& shard : shards_) {
+    const Where where{.file = std::string(shard.name)};
+    const std::string lost = concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost", gone ? concat(" (", grouped(gone), " bytes)") : "",
+                                    shard.lost.count ? ": " : "", shard.lost.shown());
+    std::vector<Fact> facts{{"lost", shard.lost.count}, {"tensors", shard.lost.kept}};
+    if (gone) facts.push_back({"bytes", gone});
+    if (shard.state == State::missing && plan_.index)
+      set_.add(Finding(Code::missing_shard, concat(quote(shard.name), " is not there; ", lost), where, std::move(facts)));
+    else if (shard.state == State::broken)
+      report_fault(shard, lost, std::move(facts));
+    else if (shard.state == State::escaping)
+      set_.add(Finding(Code::path_escapes, concat("the index names ", quote(shard.name), ", which is outside its folder; ", lost), where, std::move(facts)));
+    if (!plan_.index || shard.unlisted.count == 0) continue;
+    Finding unlisted(Code::stale_index, concat("the index does not list ", counted(shard.unlisted.count, "tensor", "tensors"), " of ", quote(shard.name), ": ", shard.unlisted.shown()),
+                     where, {{"tensors", shard.unlisted.kept}});
+    unlisted.severity = Severity::note;
+    set_.add(std::move(unlisted));
+  }
+}
+
+void Merger::report_fault(Shard& shard, std::string_view lost, std::vector<Fact> facts) {
+  Finding& fault = *shard.fault;
+  if (plan_.index) {
+    fault.message += concat("; ", lost);
+    std::ranges::move(facts, std::back_inserter(fault.facts));
+  }
+  set_.add(std::move(fault));
+}
+
+/// Without an index the names still say how many files there should be.
+void Merger::report_numbering() {
+  const NumberedName& numbering = *plan_.numbering;
+  if (numbering.parts > limits_.shards) {
+    set_.add(Finding(Code::limit_exceeded, concat("the names promise ", numbering.parts, " files, more than ", limits_.shards)));
+    return;
+  }
+  std::vector<bool> there(numbering.parts + 1, false);
+  for (const std::string& name : plan_.shards)
+    if (const auto part = numbered_name(name)) there[std::min(part->part, numbering.parts)] = true;
+  std::uint32_t missing = 0;
+  for (std::uint32_t part = 1; part <= numbering.parts; ++part) {
+    if (there[part] || ++missing > kMissingNamed) continue;
+    set_.add(Finding(Code::missing_shard, concat(quote(numbering.name_of(part)), " is not there; the names promise ", numbering.parts, " files"),
+                     Where{.file = numbering.name_of(part)}));
+  }
+  if (missing > kMissingNamed)
+    set_.add(Finding(Code::missing_shard, concat(missing, " of ", numbering.parts, " files are not there"), {}, {{"missing", std::uint64_t{missing}}}));
+}
+
+void Merger::report_total() {
+  const auto all_opened = std::ranges::all_of(shards_, [](const Shard& shard) { return shard.state == State::opened && shard.lost.count == 0; });
+  if (!plan_.index || !plan_.index->total_size || !all_opened || !set_.complete) return;
+  const double total = *plan_.index->total_size;
+  std::uint64_t tensors = 0, storages = 0;
+  for (const Tensor& tensor : set_.tensors) tensors += tensor_bytes(tensor);
+  for (const Storage& storage : set_.storages) storages += storage.nbytes;
+  // Writers count ties once or twice.
+  if (total == static_cast<double>(tensors) || total == static_cast<double>(storages)) return;
+  const bool whole = total >= 0 && total < 1e18;
+  set_.add(Finding(Code::total_size_mismatch,
+                   concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"), " bytes in all, the tensors have ", grouped(tensors)),
+                   Where{.file = plan_.index_name}, {{"expected", total}, {"found", tensors}}));
+}
+
+}  // namespace
+
+Result<Checkpoint> merge_shards(const FileSet& files, const ShardPlan& plan, const Limits& limits) { return Merger(files, plan, limits).run(); }
+
+}  // namespace assay::formats
