@@ -18,10 +18,14 @@ std::string real_text(double value) {
   if (value != value) return "nan";
   if (value > 1.7976931348623157e308) return "inf";
   if (value < -1.7976931348623157e308) return "-inf";
+  // As Python's repr: an exponent below 1e-4 and from 1e16 on.
+  const double size = value < 0 ? -value : value;
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
   char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, plain ? std::chars_format::fixed : std::chars_format::scientific).ptr;
   std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;
 }
 

@@ -23,20 +23,20 @@ std::string_view Graph::Data::characters(const Characters& c) const {
 void Graph::Data::extend(Sequence& s, std::span<const Node> more) {
   if (more.empty()) return;
   const auto needed = static_cast<std::uint32_t>(s.size + more.size());
-  if (needed > s.capacity) {
-    const std::size_t pool = children.size();
-    if (s.size != 0 && s.begin + std::size_t{s.capacity} == pool) {
-      children.resize(s.begin + std::size_t{needed}, kNoNode);
-      s.capacity = needed;
-    } else {
-      const auto capacity = s.size == 0 ? needed : std::max(needed, s.capacity * 2);
-      children.resize(pool + capacity, kNoNode);
-      std::copy_n(children.begin() + s.begin, s.size, children.begin() + static_cast<std::ptrdiff_t>(pool));
-      s.begin = static_cast<std::uint32_t>(pool);
-      s.capacity = capacity;
-    }
+  const std::size_t pool = children.size();
+  if (s.size == 0 || (s.begin + std::size_t{s.size} == pool && s.size == s.capacity)) {
+    if (s.size == 0) s.begin = static_cast<std::uint32_t>(pool);
+    children.insert(children.end(), more.begin(), more.end());
+    s.capacity = needed;
+  } else if (needed <= s.capacity) {
+    std::ranges::copy(more, children.begin() + s.begin + s.size);
+  } else {
+    s.capacity = std::max(needed, s.capacity * 2);
+    children.resize(pool + s.capacity, kNoNode);
+    std::copy_n(children.begin() + s.begin, s.size, children.begin() + static_cast<std::ptrdiff_t>(pool));
+    std::ranges::copy(more, children.begin() + static_cast<std::ptrdiff_t>(pool) + s.size);
+    s.begin = static_cast<std::uint32_t>(pool);
   }
-  std::ranges::copy(more, children.begin() + s.begin + s.size);
   s.size = needed;
 }
 

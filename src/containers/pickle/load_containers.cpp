@@ -25,7 +25,7 @@ std::size_t first_unhashable(const Machine& m, std::span<const Node> items, std:
 }
 
 void unhashable_key(Machine& m, Node key, std::string_view role) {
-  m.malformed(concat("with a ", kind_name(m.kind(key)), " as ", role, ", which cannot be hashed"));
+  m.malformed(concat("with ", a_kind(m.kind(key)), " as ", role, ", which cannot be hashed"));
 }
 
 }  // namespace
@@ -62,6 +62,12 @@ void load_dict(Machine& m, const Step&) {
 
 namespace {
 
+// What a bytearray takes as an item, as far as it is known.
+bool is_byte(const Machine& m, Node item) {
+  const Cell& cell = m.data.cells[item];
+  return m.open_kind(item) || cell.kind == Kind::boolean || (cell.kind == Kind::integer && cell.value <= 0xff);
+}
+
 // Adds what is above `start` to the item below it, which is there.
 void append_from(Machine& m, std::size_t start) {
   const auto items = m.above(start);
@@ -72,25 +78,33 @@ void append_from(Machine& m, std::size_t start) {
     Sequence s = m.data.cells[target].sequence();
     if (m.extend(s, items)) m.data.cells[target].set_sequence(s);
   } else if (m.open_kind(target) || kind == Kind::bytearray) {
+    if (kind == Kind::bytearray && !std::ranges::all_of(items, [&m](Node item) { return is_byte(m, item); }))
+      return m.malformed("to a bytearray of what is no byte");
     m.log(EventKind::mutate, target, items.front());
     if (kind == Kind::call) m.extend(m.data.calls[m.data.cells[target].value].items, items);
   } else {
-    return m.malformed(concat("to a ", kind_name(kind)));
+    return m.malformed(concat("to ", a_kind(kind)));
   }
   m.drop(start);
 }
 
-// list[index] = value, where the index is known.
-void set_list_item(Machine& m, Node target, Node key, Node value) {
-  const Cell& index = m.data.cells[key];
-  const Cell& list = m.data.cells[target];
+// sequence[index] = value, for a list or a bytearray. What is open until loading is left out, and so is a bytearray's length.
+void set_sequence_item(Machine& m, Node target, Node key, Node value) {
   if (m.open_kind(key)) return;
-  if (index.kind != Kind::integer && index.kind != Kind::boolean) return m.malformed(concat("of a list at a ", kind_name(index.kind)));
-  auto i = static_cast<std::int64_t>(index.value);
-  if (i < 0) i += list.size;
+  const Kind kind = m.kind(target);
+  const Cell& index = m.data.cells[key];
+  if (index.kind != Kind::integer && index.kind != Kind::boolean)
+    return m.malformed(concat("of ", a_kind(kind), " at ", a_kind(index.kind)));
+  if (kind == Kind::bytearray) {
+    if (!is_byte(m, value)) m.malformed("of a bytearray to what is no byte");
+    return;
+  }
+  const Sequence list = m.data.cells[target].sequence();
+  const auto written = static_cast<std::int64_t>(index.value);
+  const std::int64_t i = written < 0 ? written + std::int64_t{list.size} : written;
   if (i < 0 || i >= std::int64_t{list.size})
-    return m.malformed(concat("of a list at ", static_cast<std::int64_t>(index.value), ", it has ", list.size, " items"));
-  m.data.children[list.sequence().begin + static_cast<std::size_t>(i)] = value;
+    return m.malformed(concat("of a list at ", written, ", it has ", counted(list.size, "item", "items")));
+  m.data.children[list.begin + static_cast<std::size_t>(i)] = value;
 }
 
 void set_dict_items(Machine& m, Node target, std::span<const Node> pairs) {
@@ -112,9 +126,10 @@ void set_from(Machine& m, std::size_t start) {
   } else if (kind == Kind::list || kind == Kind::bytearray || m.open_kind(target)) {
     m.log(EventKind::mutate, target, pairs[0]);
     if (kind == Kind::call) m.extend(m.data.calls[m.data.cells[target].value].pairs, pairs);
-    for (std::size_t i = 0; kind == Kind::list && i < pairs.size() && !m.ended; i += 2) set_list_item(m, target, pairs[i], pairs[i + 1]);
+    const bool indexed = kind == Kind::list || kind == Kind::bytearray;
+    for (std::size_t i = 0; indexed && i < pairs.size() && !m.ended; i += 2) set_sequence_item(m, target, pairs[i], pairs[i + 1]);
   } else {
-    return m.malformed(concat("of a ", kind_name(kind)));
+    return m.malformed(concat("of ", a_kind(kind)));
   }
   if (!m.ended) m.drop(start);
 }
@@ -155,7 +170,7 @@ void load_additems(Machine& m, const Step&) {
     m.log(EventKind::mutate, target, items.front());
     if (kind == Kind::call) m.extend(m.data.calls[m.data.cells[target].value].items, items);
   } else {
-    return m.malformed(concat("to a ", kind_name(kind)));
+    return m.malformed(concat("to ", a_kind(kind)));
   }
   m.drop(start);
 }

@@ -43,13 +43,13 @@ Node add_written_global(Machine& m, const Step& step, bool ascii_only) {
 
 bool check_callable(Machine& m, Node callable) {
   if (m.open_kind(callable)) return true;
-  m.malformed(concat("calls a ", kind_name(m.kind(callable))));
+  m.malformed(concat("calls ", a_kind(m.kind(callable))));
   return false;
 }
 
 bool check_operand(Machine& m, Node operand, Kind wanted) {
   if (m.kind(operand) == wanted || m.open_kind(operand)) return true;
-  m.malformed(concat("with a ", kind_name(m.kind(operand)), " where a ", kind_name(wanted), " must be"));
+  m.malformed(concat("with ", a_kind(m.kind(operand)), " where ", a_kind(wanted), " must be"));
   return false;
 }
 
@@ -143,7 +143,7 @@ bool refuses_state(const Machine& m, Node object, Node state) {
 void load_build(Machine& m, const Step&) {
   if (!m.need(2)) return;
   const Node state = m.top(), object = m.stack[m.stack.size() - 2];
-  if (refuses_state(m, object, state)) return m.malformed(concat("of a ", kind_name(m.kind(object)), " with a ", kind_name(m.kind(state))));
+  if (refuses_state(m, object, state)) return m.malformed(concat("of ", a_kind(m.kind(object)), " with ", a_kind(m.kind(state))));
   m.log(EventKind::build, object, state);
   Cell& cell = m.data.cells[object];
   if (cell.states == 0) {

@@ -170,7 +170,7 @@ void load_next_buffer(Machine& m, const Step&) {
 void load_readonly_buffer(Machine& m, const Step&) {
   if (!m.need(1)) return;
   const Kind kind = m.kind(m.top());
-  if (kind != Kind::bytes && kind != Kind::bytearray && !m.open_kind(m.top())) m.malformed(concat("of a ", kind_name(kind)));
+  if (kind != Kind::bytes && kind != Kind::bytearray && !m.open_kind(m.top())) m.malformed(concat("of ", a_kind(kind)));
 }
 
 }  // namespace assay::pickle

@@ -38,6 +38,11 @@ std::string byte_name(std::byte byte) {
 
 }  // namespace
 
+std::string a_kind(Kind kind) {
+  if (kind == Kind::none) return "None";
+  return concat(kind == Kind::integer || kind == Kind::big_integer || kind == Kind::extension ? "an " : "a ", kind_name(kind));
+}
+
 Node Memo::get(std::uint64_t index) const {
   if (index < near_.size() && near_[static_cast<std::size_t>(index)] != kNoNode) return near_[static_cast<std::size_t>(index)];
   if (far_.empty()) return kNoNode;
@@ -46,6 +51,11 @@ Node Memo::get(std::uint64_t index) const {
 }
 
 void Memo::put(std::uint64_t index, Node node) {
+  if (index == near_.size() && far_.empty()) {
+    near_.push_back(node);
+    ++count_;
+    return;
+  }
   // Near is what keeps the array at most about half empty.
   if (index >= near_.size() && index <= 2 * std::uint64_t{count_} + 1024) near_.resize(static_cast<std::size_t>(index) + 1, kNoNode);
   if (index >= near_.size()) {
@@ -61,7 +71,7 @@ Machine::Machine(Graph::Data& data_in, const Limits& limits_in)
     : data(data_in), limits(limits_in), stream(clipped(data_in.stream, limits_in)) {}
 
 void Machine::complain(Code code, std::string_view text) {
-  if (!data.broken) data.broken = Error(code, concat(name, ' ', text)).at(stream.offset(opcode_at));
+  if (!data.broken) data.broken = Error(code, concat(row ? row->name : "pickle", ' ', text)).at(stream.offset(opcode_at));
 }
 
 void Machine::fail(Code code, std::string_view text) {
@@ -73,24 +83,10 @@ void Machine::limit(std::string_view what, std::uint64_t most) {
   fail(Code::limit_exceeded, concat("exceeds the limit of ", most, ' ', what));
 }
 
-bool Machine::need(std::size_t n) {
-  if (stack.size() - fence() >= n) [[likely]]
-    return true;
+bool Machine::underflow(std::size_t n) {
   malformed(concat("needs ", counted(n, "stack item", "stack items"), ", ", stack.size() - fence(),
                    marks.empty() ? " are there" : " are above the mark"));
   return false;
-}
-
-Node Machine::pop() {
-  const Node n = stack.back();
-  stack.pop_back();
-  return n;
-}
-
-void Machine::push(Node n) {
-  if (n == kNoNode) return;
-  if (stack.size() + marks.size() >= limits.pickle_stack) return limit("stack items", limits.pickle_stack);
-  stack.push_back(n);
 }
 
 bool Machine::take_mark(std::size_t& start) {
@@ -165,34 +161,19 @@ bool Machine::open_kind(Node n) const {
   return k == Kind::global || k == Kind::call || k == Kind::persistent || k == Kind::extension || k == Kind::buffer;
 }
 
-bool Machine::take_step(Step& step) {
-  opcode_at = position;
-  step = next_opcode(stream, position);
-  if (step.row) name = step.row->name;
-  switch (step.status) {
-    case StepStatus::ok:
-      return true;
-    case StepStatus::unknown_opcode:
-      name = "pickle";
-      malformed(concat("has no opcode ", byte_name(stream[position])));
-      return false;
-    case StepStatus::negative_length:
-      malformed(concat("has a negative length, ", static_cast<std::int64_t>(step.number)));
-      return false;
-    case StepStatus::truncated:
-      break;
-  }
+void Machine::refuse_step(const Step& step) {
+  if (step.status == StepStatus::unknown_opcode) return malformed(concat("has no opcode ", byte_name(stream[opcode_at])));
+  if (step.status == StepStatus::negative_length)
+    return malformed(concat("has a negative length, ", static_cast<std::int64_t>(step.number)));
   if (stream.size() < data.stream.size()) {
     limit("bytes of pickle", stream.size());
   } else if (!step.row) {
-    name = "pickle";
     fail(Code::truncated, concat("ends after ", stream.size(), " bytes without STOP"));
   } else if (step.row->argument == Argument::line || step.row->argument == Argument::two_lines) {
     fail(Code::truncated, concat("has no end of line in the ", step.argument_size, " bytes left"));
   } else {
     fail(Code::truncated, concat("needs ", counted(step.number, "byte", "bytes"), ", ", step.argument_size, " are left"));
   }
-  return false;
 }
 
 void Machine::check_frame(const Step& step) {
@@ -205,11 +186,17 @@ void Machine::check_frame(const Step& step) {
 }
 
 void Machine::run() {
-  Step step;
-  while (!ended && take_step(step)) {
+  while (!ended) {
+    opcode_at = position;
+    const Step step = next_opcode(stream, position);
+    row = step.row;
+    if (step.status != StepStatus::ok) [[unlikely]] {
+      refuse_step(step);
+      break;
+    }
     if (frame_end != 0) check_frame(step);
     position = step.next;
-    kHandlers[step.row->byte](*this, step);
+    kHandlers[row->byte](*this, step);
   }
   data.end = data.reached_stop ? position : opcode_at;
   if (!data.broken) return;
@@ -346,7 +333,7 @@ void load_frame(Machine& m, const Step& step) {
 namespace {
 Graph parse_into(Graph graph, const Limits& limits) {
   // A typical stream has a value every 5 to 10 bytes; what it claims is not looked at.
-  graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 8, 1u << 16));
+  graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 8, 1u << 10));
   Machine(graph.data(), limits).run();
   return graph;
 }

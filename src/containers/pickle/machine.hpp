@@ -43,10 +43,18 @@ struct Machine {
 
   // The stack. `need` breaks when fewer than n items are above the topmost mark.
   std::size_t fence() const { return marks.empty() ? 0 : marks.back(); }
-  bool need(std::size_t n);
+  bool need(std::size_t n) { return stack.size() - fence() >= n || underflow(n); }
   Node top() const { return stack.back(); }
-  Node pop();
-  void push(Node n);
+  Node pop() {
+    const Node n = stack.back();
+    stack.pop_back();
+    return n;
+  }
+  void push(Node n) {
+    if (n == kNoNode) return;
+    if (stack.size() + marks.size() >= limits.pickle_stack) return limit("stack items", limits.pickle_stack);
+    stack.push_back(n);
+  }
   /// Takes the topmost mark: `start` is where its items begin.
   bool take_mark(std::size_t& start);
   /// As take_mark, for opcodes that change the item under the mark.
@@ -75,7 +83,7 @@ struct Machine {
   ByteView stream;           // at most limits.pickle_bytes of data.stream
   std::size_t position = 0;  // behind the opcode at hand
   std::size_t opcode_at = 0;
-  std::string_view name = "pickle";  // of the opcode at hand
+  const Opcode* row = nullptr;  // the opcode at hand
   std::vector<Node> stack;
   std::vector<std::size_t> marks;
   Memo memo;
@@ -85,7 +93,8 @@ struct Machine {
   bool ended = false;  // by STOP or a broken rule
 
  private:
-  bool take_step(Step& step);
+  bool underflow(std::size_t n);
+  void refuse_step(const Step& step);
   void check_frame(const Step& step);
   void salvage();
 };
@@ -93,6 +102,9 @@ struct Machine {
 #define ASSAY_PICKLE_OPCODE(byte, id, name, protocol, argument, effect) void load_##id(Machine& m, const Step& step);
 #include "containers/pickle/opcodes.def"
 #undef ASSAY_PICKLE_OPCODE
+
+/// "an int", "a list", "None": a kind within a message.
+std::string a_kind(Kind kind);
 
 // Text and number arguments, apart from the machine so that tests reach them.
 

@@ -16,40 +16,30 @@ constexpr Opcode kOpcodes[] = {
 #undef ASSAY_PICKLE_OPCODE
 };
 
-constexpr std::uint8_t kNoRow = 0xff;
-
-constexpr std::array<std::uint8_t, 256> kRowOfByte = [] {
-  std::array<std::uint8_t, 256> rows{};
-  rows.fill(kNoRow);
-  for (std::size_t i = 0; i < std::size(kOpcodes); ++i) rows[kOpcodes[i].byte] = static_cast<std::uint8_t>(i);
+constexpr std::array<const Opcode*, 256> kOpcodeOfByte = [] {
+  std::array<const Opcode*, 256> rows{};
+  for (const Opcode& row : kOpcodes) rows[row.byte] = &row;
   return rows;
 }();
 
-// Bytes of a fixed argument, or of the length before a counted one.
-constexpr std::size_t fixed_size(Argument argument) {
-  constexpr std::uint8_t kSizes[] = {0, 1, 2, 4, 8, 4, 8, 0, 0, 1, 4, 4, 8};
-  return kSizes[static_cast<std::size_t>(argument)];
+// Bytes of a fixed argument, or of the length before a counted one, in the order of Argument.
+constexpr std::array<std::uint8_t, 13> kFixedSize = {0, 1, 2, 4, 8, 4, 8, 0, 0, 1, 4, 4, 8};
+
+std::uint64_t load_number(const std::byte* p, std::size_t size) {
+  switch (size) {
+    case 1:
+      return std::to_integer<std::uint64_t>(*p);
+    case 2:
+      return load_le<std::uint16_t>(p);
+    case 4:
+      return load_le<std::uint32_t>(p);
+    default:
+      return load_le<std::uint64_t>(p);
+  }
 }
 
-std::uint64_t load_number(const std::byte* p, Argument argument) {
-  switch (argument) {
-    case Argument::u1:
-    case Argument::len1:
-      return std::to_integer<std::uint8_t>(*p);
-    case Argument::u2:
-      return load_le<std::uint16_t>(p);
-    case Argument::u4:
-    case Argument::len4:
-      return load_le<std::uint32_t>(p);
-    case Argument::i4:
-    case Argument::len4_signed:
-      return static_cast<std::uint64_t>(std::int64_t{load_le<std::int32_t>(p)});
-    case Argument::u8:
-    case Argument::len8:
-      return load_le<std::uint64_t>(p);
-    default:
-      return 0;
-  }
+constexpr std::uint64_t sign_extended(std::uint64_t number) {
+  return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(static_cast<std::uint32_t>(number))});
 }
 
 // Position of the newline at or behind `pos`; the view's size when there is none.
@@ -70,60 +60,47 @@ void take_lines(ByteView stream, Step& step) {
   }
 }
 
-}  // namespace
-
-const Opcode* find_opcode(std::byte byte) {
-  const std::uint8_t row = kRowOfByte[std::to_integer<std::size_t>(byte)];
-  return row == kNoRow ? nullptr : &kOpcodes[row];
+// A counted argument whose length has been read.
+void take_counted(const ByteView& stream, Step& step) {
+  const std::size_t left = stream.size() - step.argument;
+  step.argument_size = step.number > left ? left : static_cast<std::size_t>(step.number);
+  step.next = step.argument + step.argument_size;
+  if (step.row->argument == Argument::len4_signed && step.number >> 63) {
+    step.status = StepStatus::negative_length;
+    step.argument_size = 0;
+    step.next = step.argument;
+  } else if (step.number > left) {
+    step.status = StepStatus::truncated;
+  }
 }
 
-Step next_opcode(ByteView stream, std::size_t pos) {
-  Step step;
-  step.next = pos;
-  if (pos >= stream.size()) {
-    step.status = StepStatus::truncated;
-    return step;
-  }
-  step.row = find_opcode(stream[pos]);
-  if (!step.row) {
-    step.status = StepStatus::unknown_opcode;
-    return step;
-  }
-  const Argument argument = step.row->argument;
-  step.argument = pos + 1;
+}  // namespace
+
+const Opcode* find_opcode(std::byte byte) { return kOpcodeOfByte[std::to_integer<std::size_t>(byte)]; }
+
+Step next_opcode(const ByteView& stream, std::size_t pos) {
+  if (pos >= stream.size()) return {StepStatus::truncated, nullptr, pos, 0, pos, 0};
+  const Opcode* row = find_opcode(stream[pos]);
+  if (!row) return {StepStatus::unknown_opcode, nullptr, pos, 0, pos, 0};
+  Step step{StepStatus::ok, row, pos + 1, 0, pos + 1, 0};
+  const Argument argument = row->argument;
+  if (argument == Argument::none) return step;
   if (argument == Argument::line || argument == Argument::two_lines) {
     take_lines(stream, step);
     return step;
   }
-  std::size_t left = stream.size() - step.argument;
-  const std::size_t fixed = fixed_size(argument);
-  if (fixed > left) {
-    step.argument_size = left;
-    step.number = fixed;
-    step.status = StepStatus::truncated;
-    step.next = stream.size();
-    return step;
-  }
-  step.number = load_number(stream.data() + step.argument, argument);
+  const std::size_t left = stream.size() - step.argument;
+  const std::size_t fixed = kFixedSize[static_cast<std::size_t>(argument)];
+  if (fixed > left) return {StepStatus::truncated, row, step.argument, left, stream.size(), fixed};
+  step.number = load_number(stream.data() + step.argument, fixed);
+  if (argument == Argument::i4 || argument == Argument::len4_signed) step.number = sign_extended(step.number);
+  step.next += fixed;
   if (argument < Argument::len1) {
     step.argument_size = fixed;
-    step.next = step.argument + fixed;
-    return step;
+  } else {
+    step.argument += fixed;
+    take_counted(stream, step);
   }
-  step.argument += fixed;
-  left -= fixed;
-  if (argument == Argument::len4_signed && step.number >> 63) {
-    step.status = StepStatus::negative_length;
-    return step;
-  }
-  if (step.number > left) {
-    step.argument_size = left;
-    step.status = StepStatus::truncated;
-    step.next = stream.size();
-    return step;
-  }
-  step.argument_size = static_cast<std::size_t>(step.number);
-  step.next = step.argument + step.argument_size;
   return step;
 }
 

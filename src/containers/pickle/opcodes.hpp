@@ -51,6 +51,6 @@ struct Step {
 };
 
 /// The opcode at `pos`. Cost: constant, but for lines, whose end is searched.
-Step next_opcode(ByteView stream, std::size_t pos);
+Step next_opcode(const ByteView& stream, std::size_t pos);
 
 }  // namespace assay::pickle
