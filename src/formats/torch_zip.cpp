@@ -226,12 +226,12 @@ Result<void> read_pickle(Archive& archive, const zip::Member& member, bool big_e
   const pickle::Graph& graph = *pickle.graph;
   const pickle::Node root = graph.salvage_root();
   if (const auto& broken = graph.broken()) {
-    Finding finding = Finding::from(*broken);
-    finding.where.member = member.name;
-    if (root == pickle::kNoNode) {
-      return fail(Error(broken->code(), broken->what()).at(broken->where().offset.value_or(stream.offset())).in_member(member.name));
-    }
-    checkpoint.add(std::move(finding));
+    // The archive is whole, so the pickle was cut before it was packed: getting the file again would not help.
+    const bool cut_within = broken->code() == Code::truncated && !archive.directory.salvaged;
+    const Code code = cut_within ? Code::malformed_pickle : broken->code();
+    Error error = Error(code, broken->what()).at(broken->where().offset.value_or(stream.offset())).in_member(member.name);
+    if (root == pickle::kNoNode) return fail(std::move(error));
+    checkpoint.add(Finding::from(error));
   }
   ZipStorages storages(archive, checkpoint.arena(), big_endian);
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, storages, archive.limits));

@@ -67,7 +67,11 @@ Finding finding_of(Severity severity, Code code, std::string message) {
 }  // namespace
 
 TensorTable::TensorTable(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& storages, const Limits& limits)
-    : checkpoint_(checkpoint), pickle_(pickle), graph_(*pickle.graph), source_(storages), limits_(limits) {}
+    : checkpoint_(checkpoint), pickle_(pickle), graph_(*pickle.graph), source_(storages), limits_(limits) {
+  const auto storages_named = std::ranges::count(graph_.events(), pickle::EventKind::persistent, &pickle::Event::kind);
+  entries_.reserve(static_cast<std::size_t>(storages_named));
+  uses_.reserve(static_cast<std::size_t>(storages_named));
+}
 
 Where TensorTable::where(Node node) const {
   Where where;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct ExpectedFile {
   std::string name;
   std::vector<ExpectedTensor> tensors;
 };
+
+inline void PrintTo(const ExpectedFile& file, std::ostream* out) { *out << file.name; }
 
 inline std::vector<std::byte> read_data(const std::string& name) {
   std::ifstream in(std::string(ASSAY_TEST_DATA) + "/torch/" + name, std::ios::binary);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors whose numbers cannot be right are listed, refused with the right code, and never hide the others.
+#include <ostream>
+
+#include "unit/formats/torch_builder.hpp"
+
+namespace assay::test {
+namespace {
+
+struct Bounds {
+  const char* name;
+  View view;
+  const char* code;  // "" when the tensor is good
+};
+
+void PrintTo(const Bounds& bounds, std::ostream* out) { *out << bounds.name; }
+
+class TorchBounds : public ::testing::TestWithParam<Bounds> {};
+
+TEST_P(TorchBounds, RefusesOnlyWhatReachesOutside) {
+  auto checkpoint = open_pickle(dict({{"w", tensor(GetParam().view)}, {"ok", tensor()}}));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().what();
+  ASSERT_EQ(names_of(*checkpoint), (std::vector<std::string>{"w", "ok"}));
+  EXPECT_TRUE(checkpoint->find("ok")->readable);
+  const bool good = std::string_view(GetParam().code).empty();
+  EXPECT_EQ(checkpoint->find("w")->readable, good) << codes_of(*checkpoint);
+  EXPECT_EQ(checkpoint->complete, good);
+  if (good) return;
+  const Finding* const found = finding(*checkpoint, *code_from_name(GetParam().code));
+  ASSERT_NE(found, nullptr) << codes_of(*checkpoint);
+  EXPECT_EQ(found->where.tensor, "w");
+  EXPECT_EQ(found->where.member, "archive/data.pkl");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Views, TorchBounds,
+    ::testing::Values(Bounds{"whole", {}, ""}, Bounds{"last_element", {.offset = "3", .size = tuple({"1"})}, ""},
+                      Bounds{"one_past", {.offset = "4", .size = tuple({"1"})}, "out-of-storage"},
+                      Bounds{"slice_past", {.offset = "2"}, "out-of-storage"}, Bounds{"stride_past", {.size = tuple({"2"}), .stride = tuple({"4"})}, "out-of-storage"},
+                      Bounds{"stride_fits", {.size = tuple({"2"}), .stride = tuple({"3"})}, ""},
+                      Bounds{"expanded", {.size = tuple({"1099511627776", "4"}), .stride = tuple({"0", "1"})}, ""},
+                      Bounds{"overlapping", {.size = tuple({"3", "2"}), .stride = tuple({"1", "1"})}, ""},
+                      Bounds{"scalar", {.offset = "3", .size = "(t", .stride = "(t"}, ""},
+                      Bounds{"empty_with_any_offset", {.offset = "100", .size = tuple({"2", "0"}), .stride = tuple({"1", "1"})}, ""},
+                      Bounds{"no_stride", {.size = tuple({"2", "2"}), .stride = "N"}, ""}, Bounds{"lists", {.size = "(L4L\nl", .stride = "(L1L\nl"}, ""},
+                      Bounds{"torch_size", {.size = global("torch", "Size") + "(" + tuple({"4"}) + "tR"}, ""},
+                      Bounds{"product_overflows", {.size = tuple({"4294967296", "4294967296"}), .stride = tuple({"0", "0"})}, "shape-overflow"},
+                      Bounds{"bits_overflow", {.size = tuple({"4611686018427387905"}), .stride = tuple({"0"})}, "shape-overflow"},
+                      Bounds{"reach_overflows", {.size = tuple({"4"}), .stride = tuple({"9223372036854775807"})}, "out-of-storage"},
+                      Bounds{"offset_huge", {.offset = "9223372036854775807"}, "out-of-storage"},
+                      Bounds{"size_negative", {.size = tuple({"-1"})}, "bad-shape"}, Bounds{"stride_negative", {.stride = tuple({"-1"})}, "bad-stride"},
+                      Bounds{"offset_negative", {.offset = "-8"}, "bad-stride"}, Bounds{"size_beyond_64_bits", {.size = tuple({"99999999999999999999"})}, "bad-shape"},
+                      Bounds{"size_is_text", {.size = text("4")}, "malformed-tensor"}, Bounds{"size_missing", {.size = "N"}, "malformed-tensor"},
+                      Bounds{"ranks_differ", {.size = tuple({"2", "2"})}, "malformed-tensor"},
+                      Bounds{"storage_is_text", {.storage = text("0")}, "malformed-tensor"},
+                      Bounds{"id_is_not_storage", {.storage = "(" + text("module") + "tQ"}, "malformed-tensor"},
+                      Bounds{"id_without_numel", {.storage = "(" + text("storage") + global("torch", "FloatStorage") + text("0") + "tQ"}, "malformed-tensor"},
+                      Bounds{"numel_negative", {.storage = storage("0", "-4")}, "malformed-tensor"},
+                      Bounds{"missing_record", {.storage = storage("9")}, "missing-storage"},
+                      Bounds{"key_is_no_path", {.storage = storage("../version")}, "missing-storage"},
+                      Bounds{"empty_key", {.storage = storage("")}, "missing-storage"},
+                      Bounds{"claims_more_than_stored", {.storage = storage("0", "1000"), .size = tuple({"10"})}, "storage-size-mismatch"},
+                      Bounds{"claims_beyond_64_bits", {.storage = storage("0", "9223372036854775807"), .size = tuple({"10"})}, "storage-size-mismatch"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(TorchBounds, RankIsLimited) {
+  std::string size = "(", stride = "(";
+  for (int i = 0; i < 65; ++i) size += "L1L\n", stride += "L1L\n";
+  auto checkpoint = open_pickle(dict({{"w", tensor({.size = size + "t", .stride = stride + "t"})}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_FALSE(checkpoint->tensors[0].readable);
+  EXPECT_TRUE(checkpoint->findings.has(Code::limit_exceeded));
+}
+
+TEST(TorchStorages, AnUnneededClaimIsAWarning) {
+  auto more = open_pickle(dict({{"w", tensor({.storage = storage("0", "1000")})}}));
+  ASSERT_TRUE(more);
+  EXPECT_TRUE(more->complete);
+  EXPECT_TRUE(more->find("w")->readable);
+  ASSERT_NE(finding(*more, Code::storage_size_mismatch), nullptr);
+  EXPECT_EQ(finding(*more, Code::storage_size_mismatch)->severity, Severity::warning);
+  auto less = open_pickle(dict({{"w", tensor({.storage = storage("0", "2"), .size = tuple({"2"})})}}));
+  ASSERT_TRUE(less);
+  EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->severity, Severity::note);
+  EXPECT_EQ(finding(*less, Code::oversized_storage)->message, "'w' uses 8 of 16 stored bytes");
+}
+
+TEST(TorchStorages, EachIdKeepsItsOwnClass) {
+  auto checkpoint = open_pickle(dict({{"f", tensor()}, {"i", tensor({.storage = storage("0", "4", "IntStorage")})}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->find("f")->dtype, DType::f32);
+  EXPECT_EQ(checkpoint->find("i")->dtype, DType::i32);
+  EXPECT_EQ(checkpoint->find("f")->storage, checkpoint->find("i")->storage);
+  EXPECT_EQ(checkpoint->storages.size(), 1u);
+}
+
+TEST(TorchStorages, MetaTensorsAreNotDamage) {
+  ZipBuilder zip = archive_of(dict({{"m", tensor({.storage = storage("1", "4", "FloatStorage", "meta")})}}) + ".");
+  zip.add("archive/data/1", {});
+  auto checkpoint = open_bytes(zip.build());
+  ASSERT_TRUE(checkpoint);
+  EXPECT_TRUE(checkpoint->complete);
+  EXPECT_FALSE(checkpoint->find("m")->readable);
+  EXPECT_EQ(checkpoint->find("m")->storage, kNone);
+  EXPECT_EQ(finding(*checkpoint, Code::missing_storage)->severity, Severity::note);
+}
+
+TEST(TorchStorages, UnreadableMembersRefuseTheirTensorsOnly) {
+  for (const auto& [flags, method, code] : {std::tuple<std::uint16_t, std::uint16_t, Code>{1, 0, Code::encrypted_member}, {0, 14, Code::unsupported_compression}}) {
+    ZipBuilder zip = archive_of(dict({{"w", tensor({.storage = storage("1")})}, {"ok", tensor()}}) + ".");
+    zip.add({.name = "archive/data/1", .data = numbers_1_to_4(), .method = method, .flags = flags});
+    auto checkpoint = open_bytes(zip.build());
+    ASSERT_TRUE(checkpoint);
+    EXPECT_FALSE(checkpoint->find("w")->readable);
+    EXPECT_TRUE(checkpoint->find("ok")->readable);
+    ASSERT_NE(finding(*checkpoint, code), nullptr) << codes_of(*checkpoint);
+    EXPECT_EQ(finding(*checkpoint, code)->where.member, "archive/data/1");
+  }
+}
+
+TEST(TorchPackedTypes, FourBitPairsCountValues) {
+  const View bytes{.storage = storage("0", "16", "UntypedStorage"), .offset = "2", .size = tuple({"2", "3"}), .stride = tuple({"4", "1"})};
+  auto checkpoint = open_pickle(dict({{"a", tensor_v3(bytes, "float4_e2m1fn_x2")}}));
+  ASSERT_TRUE(checkpoint);
+  const Tensor& a = checkpoint->tensors[0];
+  EXPECT_TRUE(a.readable);
+  EXPECT_EQ(std::vector(a.shape.begin(), a.shape.end()), (std::vector<std::uint64_t>{2, 6}));
+  EXPECT_EQ(std::vector(a.stride.begin(), a.stride.end()), (std::vector<std::uint64_t>{8, 1}));
+  EXPECT_EQ(a.storage_offset, 4u);
+  EXPECT_EQ(a.nbytes(), 6u);
+
+  View edge = bytes;
+  edge.size = edge.stride = "(t";
+  auto scalar = open_pickle(dict({{"a", tensor_v3(edge, "float4_e2m1fn_x2")}}));
+  ASSERT_TRUE(scalar);
+  EXPECT_EQ(std::vector(scalar->tensors[0].shape.begin(), scalar->tensors[0].shape.end()), (std::vector<std::uint64_t>{2}));
+  edge.size = tuple({"3"});
+  edge.stride = tuple({"2"});
+  auto gaps = open_pickle(dict({{"a", tensor_v3(edge, "float4_e2m1fn_x2")}}));
+  ASSERT_TRUE(gaps);
+  EXPECT_FALSE(gaps->tensors[0].readable);
+  EXPECT_TRUE(gaps->findings.has(Code::bad_stride));
+}
+
+TEST(TorchPackedTypes, RowsOfQuantizedValuesStartOnBytes) {
+  const std::string view = "L0L\n" + tuple({"3", "5"}) + tuple({"5", "1"});
+  const std::string quantizer = "(" + global("torch", "per_tensor_affine") + "F0.5\nI0\nt";
+  auto checkpoint = open_pickle(dict({{"q", global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "9", "QUInt4x2Storage") + view + quantizer + "I00\nNtR"}}));
+  ASSERT_TRUE(checkpoint);
+  const Tensor& q = checkpoint->tensors[0];
+  EXPECT_TRUE(q.readable) << codes_of(*checkpoint);
+  EXPECT_EQ(std::vector(q.shape.begin(), q.shape.end()), (std::vector<std::uint64_t>{3, 3}));
+  EXPECT_EQ(q.nbytes(), 9u);
+}
+
+TEST(TorchPackedTypes, UnknownDtypeNamesAreKept) {
+  auto checkpoint = open_pickle(dict({{"a", tensor_v3({.storage = storage("0", "16", "UntypedStorage")}, "float3_new")}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->tensors[0].source_dtype, "float3_new");
+  EXPECT_FALSE(checkpoint->tensors[0].readable);
+  EXPECT_EQ(finding(*checkpoint, Code::unknown_dtype)->severity, Severity::warning);
+  auto storage_class = open_pickle(dict({{"a", tensor({.storage = storage("0", "4", "NewStorage")})}}));
+  ASSERT_TRUE(storage_class);
+  EXPECT_EQ(storage_class->tensors[0].source_dtype, "NewStorage");
+  EXPECT_FALSE(storage_class->tensors[0].readable);
+}
+
+}  // namespace
+}  // namespace assay::test
