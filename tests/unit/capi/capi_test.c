@@ -363,6 +363,50 @@ static void test_persistent(void) {
   assay_pickle_close(p);
 }
 
+/* A file of the real torch: its pickle's nodes lead to tensors and storages. */
+static void test_torch(void) {
+  assay_checkpoint* c = NULL;
+  assay_pickle* p = NULL;
+  CHECK(assay_open(ASSAY_TEST_DATA "/torch/protocol2.pt", NULL, &c, NULL) == ASSAY_OK);
+  if (c == NULL) return;
+  CHECK_TEXT(assay_checkpoint_format(c), "torch-zip");
+  CHECK_TEXT(assay_checkpoint_container(c), "zip");
+  const size_t w = assay_tensor_find(c, "w", 1);
+  CHECK(w != ASSAY_NO_INDEX);
+  CHECK(assay_pickle_of(c, &p, NULL) == ASSAY_OK);
+  const uint32_t node = assay_pickle_get(p, assay_pickle_root(p), "w", 1);
+  CHECK(assay_pickle_tensor(p, node) == w);
+  CHECK(assay_pickle_kind_of(p, node) == ASSAY_PICKLE_CALL);
+  size_t length = 0;
+  const char* name = assay_pickle_global_name(p, assay_pickle_callable(p, node), &length);
+  CHECK(same(name, length, "_rebuild_tensor_v2"));
+  const uint32_t persistent = assay_pickle_item(p, assay_pickle_arguments(p, node), 0);
+  assay_pickle_storage_info info;
+  memset(&info, 0, sizeof info);
+  CHECK(assay_pickle_storage(p, persistent, &info) == 1);
+  CHECK(info.dtype == ASSAY_DTYPE_F32 && info.nbytes == info.elements * 4);
+  CHECK(info.storage == assay_tensor_storage(c, w));
+  CHECK(info.offset == assay_storage_file_offset(c, info.storage) &&
+        info.offset + 4 * assay_tensor_storage_offset(c, w) == assay_tensor_file_offset(c, w));
+  assay_close(c); /* the pickle lives on */
+  CHECK(assay_pickle_tensor(p, node) == w);
+  assay_pickle_close(p);
+
+  CHECK(assay_pickle_open(ASSAY_TEST_DATA "/torch/protocol2.pt", NULL, &p, NULL) == ASSAY_OK);
+  CHECK(assay_pickle_tensor(p, assay_pickle_get(p, assay_pickle_root(p), "w", 1)) == w);
+  assay_pickle_close(p);
+
+  /* Compressed: no place of its own in the file, but readable. */
+  CHECK(assay_open(ASSAY_TEST_DATA "/torch/deflated.pt", NULL, &c, NULL) == ASSAY_OK);
+  if (c == NULL) return;
+  CHECK(assay_tensor_count(c) > 0);
+  CHECK(assay_tensor_data(c, 0, NULL) == NULL && assay_tensor_file_offset(c, 0) == ASSAY_NO_OFFSET);
+  CHECK(assay_storage_file_offset(c, assay_tensor_storage(c, 0)) != ASSAY_NO_OFFSET);
+  double value = NAN;
+  CHECK(assay_tensor_read_f64(c, 0, 0, 1, &value, NULL) == ASSAY_OK && isfinite(value));
+  assay_close(c);
+}
+
 static void test_null(void) {
   double value = 0;
   assay_error* error = NULL;
@@ -410,6 +454,7 @@ int main(void) {
   test_ranges();
   test_pickle();
   test_persistent();
+  test_torch();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures != 0;
 }
