@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The short way to everything. `make` builds the program: build/release/assay.
-.PHONY: build deps demo test bench format format-check tidy clean help
+.PHONY: build deps demo test bench format format-check tidy docs clean help
 
 build:
 	cmake --preset release
@@ -15,6 +15,7 @@ help:
 	@echo "make format-check  fail when that would change anything"
 	@echo "make tidy          clang-tidy 19 over src"
 	@echo "make deps          install the Debian packages that are missing"
+	@echo "make docs          write docs/commands.md from the table of commands"
 	@echo "make clean         remove build/"
 
 deps:
@@ -43,6 +44,9 @@ format-check:
 tidy:
 	cmake --preset dev
 	run-clang-tidy-19 -quiet -p build/dev "$(CURDIR)/src/.*"
+
+docs: build
+	build/release/assay --generate markdown > docs/commands.md
 
 clean:
 	rm -rf build
