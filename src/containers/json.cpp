@@ -48,10 +48,11 @@ class Adapter {
   bool RawNumber(const char* text, rapidjson::SizeType n, bool) { return at().number({text, n}); }
   bool String(const char* text, rapidjson::SizeType n, bool) { return whole({text, n}) && at().string({text, n}); }
   bool Key(const char* text, rapidjson::SizeType n, bool) { return whole({text, n}) && at().key({text, n}); }
-  bool StartObject() { return deeper() && at().start_object(); }
-  bool EndObject(rapidjson::SizeType) { return --depth_, at().end_object(); }
-  bool StartArray() { return deeper() && at().start_array(); }
-  bool EndArray(rapidjson::SizeType) { return --depth_, at().end_array(); }
+  // The reader tells of a bracket before it takes it.
+  bool StartObject() { return deeper() && at(1).start_object(); }
+  bool EndObject(rapidjson::SizeType) { return --depth_, at(1).end_object(); }
+  bool StartArray() { return deeper() && at(1).start_array(); }
+  bool EndArray(rapidjson::SizeType) { return --depth_, at(1).end_array(); }
   // Numbers come as text, so these never happen; the reader asks for them all the same.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
@@ -62,13 +63,13 @@ class Adapter {
   std::optional<Error>& error() { return error_; }
 
  private:
-  Handler& at() {
-    handler_.offset = base_ + stream_.Tell();
+  Handler& at(std::uint64_t ahead = 0) {
+    handler_.offset = base_ + stream_.Tell() + ahead;
     return handler_;
   }
   bool deeper() {
     if (++depth_ <= max_depth_) return true;
-    error_ = Error(Code::limit_exceeded, concat("JSON nested deeper than ", max_depth_, " levels")).at(base_ + stream_.Tell() - 1);
+    error_ = Error(Code::limit_exceeded, concat("JSON nested deeper than ", max_depth_, " levels")).at(base_ + stream_.Tell());
     return false;
   }
   // A lone low surrogate written as an escape comes out as three bytes that are no UTF-8.

@@ -208,7 +208,7 @@ bool HeaderReader::start(char bracket) {
 
 bool HeaderReader::end() {
   --depth_;
-  if (depth_ == kEntry && in_metadata_) {
+  if (depth_ == kEntry && in_metadata_ && !entry_.is_list) {
     add_metadata({.kind = MetadataEntry::Kind::json, .text = raw(value_from_, offset)}, false);
   } else if (depth_ == kTop) {
     if (in_metadata_) finish_metadata();

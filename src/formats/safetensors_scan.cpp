@@ -4,11 +4,10 @@
 //   {"__metadata__":{"key":"value",…},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},…}   and blanks to fill up
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
-#include "base/endian.hpp"
+#include "formats/plain_text.hpp"
 #include "formats/safetensors_header.hpp"
 
 namespace assay::formats::safetensors {
@@ -18,11 +17,6 @@ namespace {
 constexpr std::size_t kMaxRank = 16;      // more is left to the exact reader
 constexpr std::size_t kMaxDigits = 19;    // always fits in 64 bits
 constexpr std::size_t kFirstEntries = 64;  // measured before room is made for the rest
-
-constexpr std::uint64_t repeated(unsigned char c) { return 0x0101010101010101u * c; }
-
-/// High bits set where a byte is zero; exact for the lowest such byte.
-constexpr std::uint64_t zeros(std::uint64_t word) { return (word - repeated(1)) & ~word & repeated(0x80); }
 
 class Scanner {
  public:
@@ -53,27 +47,11 @@ class Scanner {
 
   /// The rest of a string whose opening quote is behind us: printable ASCII without escapes.
   bool plain_text(std::string_view& text) {
-    const char* from = p_;
-    while (end_ - p_ >= 8) {
-      const auto word = load_le<std::uint64_t>(reinterpret_cast<const std::byte*>(p_));
-      const std::uint64_t control = (word - repeated(0x20)) & ~word;
-      const std::uint64_t stop =
-          (zeros(word ^ repeated('"')) | zeros(word ^ repeated('\\')) | zeros(word ^ repeated(0x7f)) | control | word) & repeated(0x80);
-      if (stop != 0) {
-        p_ += std::countr_zero(stop) / 8;
-        text = {from, static_cast<std::size_t>(p_ - from)};
-        return *p_++ == '"';
-      }
-      p_ += 8;
-    }
-    for (; p_ != end_; ++p_) {
-      if (*p_ == '"') {
-        text = {from, static_cast<std::size_t>(p_++ - from)};
-        return true;
-      }
-      if (*p_ == '\\' || *p_ < 0x20 || *p_ >= 0x7f) return false;
-    }
-    return false;
+    const char* stop = plain_text_end(p_, end_);
+    if (stop == end_ || *stop != '"') return false;
+    text = {p_, static_cast<std::size_t>(stop - p_)};
+    p_ = stop + 1;
+    return true;
   }
 
   bool number(std::uint64_t& value) {

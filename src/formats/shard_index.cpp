@@ -6,12 +6,13 @@
 // The metadata may be empty or absent, other keys may follow.
 #include "formats/shard_index.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
-#include "formats/name_table.hpp"
+#include "formats/plain_text.hpp"
 
 namespace assay::formats {
 
@@ -68,13 +69,10 @@ class IndexScanner {
   }
   bool text(std::string_view& out) {
     if (!token('"')) return false;
-    const auto* quote = static_cast<const char*>(std::memchr(p_, '"', static_cast<std::size_t>(end_ - p_)));
-    if (!quote) return false;
-    unsigned odd = 0;
-    for (const char* c = p_; c != quote; ++c) odd |= static_cast<unsigned>(*c == '\\') | static_cast<unsigned>(static_cast<signed char>(*c) < 0x20);
-    if (odd != 0) return false;
-    out = {p_, static_cast<std::size_t>(quote - p_)};
-    p_ = quote + 1;
+    const char* stop = plain_text_end(p_, end_);
+    if (stop == end_ || *stop != '"') return false;
+    out = {p_, static_cast<std::size_t>(stop - p_)};
+    p_ = stop + 1;
     return true;
   }
   bool metadata() {
@@ -187,6 +185,30 @@ Result<ShardIndex> parse_index(ByteView text, const Limits& limits) {
 }
 
 }  // namespace detail
+
+IndexNames::IndexNames(const ShardIndex& index) : index_(index) {
+  const auto& entries = index.entries;
+  const auto disorder = std::ranges::adjacent_find(entries, [](const auto& a, const auto& b) { return a.tensor >= b.tensor; });
+  sorted_ = disorder == entries.end();
+  if (sorted_) return;
+  table_ = NameTable(entries.size());
+  for (std::uint32_t i = 0; i < entries.size(); ++i)
+    if (table_.insert(entries[i].tensor, i, [&](std::uint32_t e) { return entries[e].tensor; }) != kNone) repeated_.push_back(i);
+}
+
+std::uint32_t IndexNames::find(std::string_view name) {
+  const auto& entries = index_.entries;
+  if (next_ < entries.size() && entries[next_].tensor == name && (sorted_ || repeated_.empty())) return next_++;
+  std::uint32_t found = kNone;
+  if (sorted_) {
+    const auto place = std::ranges::lower_bound(entries, name, {}, &ShardIndex::Entry::tensor);
+    if (place != entries.end() && place->tensor == name) found = static_cast<std::uint32_t>(place - entries.begin());
+  } else {
+    found = table_.find(name, [&](std::uint32_t e) { return entries[e].tensor; });
+  }
+  if (found != kNone) next_ = found + 1;
+  return found;
+}
 
 Result<ShardIndex> read_shard_index(const ByteSource& source, const Limits& limits) {
   if (source.size() > limits.json_bytes)

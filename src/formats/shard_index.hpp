@@ -11,6 +11,7 @@
 #include "assay/limits.hpp"
 #include "assay/source.hpp"
 #include "base/arena.hpp"
+#include "formats/name_table.hpp"
 
 namespace assay::formats {
 
@@ -23,6 +24,24 @@ struct ShardIndex {
   std::vector<Entry> entries;           ///< in the order written
   std::optional<double> total_size;     ///< bytes; some writers give a float
   std::shared_ptr<Arena> arena;         ///< what the texts live in
+};
+
+/// Finds an index's entries by name. Most indexes are sorted, and most shards list their tensors in the same order.
+class IndexNames {
+ public:
+  /// The index must outlive this.
+  explicit IndexNames(const ShardIndex& index);
+  /// The entry of this name (the first, where it is there twice), or kNone. Quickest for the entry behind the one last found.
+  std::uint32_t find(std::string_view name);
+  /// Entries whose name an earlier one has.
+  const std::vector<std::uint32_t>& repeated() const { return repeated_; }
+
+ private:
+  const ShardIndex& index_;
+  bool sorted_ = true;
+  NameTable table_;  // where not sorted
+  std::vector<std::uint32_t> repeated_;
+  std::uint32_t next_ = 0;
 };
 
 /// Reads an index:  {"metadata": {"total_size": 123, …}, "weight_map": {"tensor": "file", …}, …}

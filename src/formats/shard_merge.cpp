@@ -80,7 +80,8 @@ class Merger {
   std::vector<Shard> shards_;
   std::vector<std::uint32_t> shard_of_tensor_;  // by index into set_.tensors
   std::vector<std::uint32_t> promised_;         // by index file: the shard
-  NameTable entries_;                           // of the index
+  std::optional<IndexNames> entries_;
+  std::vector<std::uint32_t> entry_of_tensor_;  // its entry in the index, or kNone
   std::vector<bool> lost_;                      // by tensor: another copy counts
   std::set<std::tuple<std::string_view, MetadataEntry::Kind, std::string_view>> metadata_;
   std::optional<Error> first_error_;
@@ -108,10 +109,12 @@ void Merger::read_index() {
   std::map<std::string_view, std::uint32_t> shards;
   for (std::uint32_t i = 0; i < shards_.size(); ++i) shards.emplace(shards_[i].name, i);
   for (const std::string_view file : index.files) promised_.push_back(shards.at(file));
-  entries_ = NameTable(index.entries.size());
+  entries_.emplace(index);
   Names twice;
-  for (std::uint32_t i = 0; i < index.entries.size(); ++i)
-    if (entries_.insert(index.entries[i].tensor, i, [&](std::uint32_t e) { return index.entries[e].tensor; }) != kNone) twice.add(index.entries[i].tensor);
+  for (const std::uint32_t entry : entries_->repeated()) twice.add(index.entries[entry].tensor);
+  set_.tensors.reserve(index.entries.size());
+  set_.storages.reserve(index.entries.size());
+  entry_of_tensor_.reserve(index.entries.size());
   if (twice.count == 0) return;
   Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice: ", twice.shown()), Where{.file = plan_.index_name});
   finding.severity = Severity::warning;
@@ -213,14 +216,17 @@ std::uint64_t Merger::tensor_bytes(const Tensor& tensor) const {
 /// Tensors that several shards hold. Two of one name within one shard are that shard's own fault and stay.
 Result<void> Merger::find_copies() {
   lost_.assign(set_.tensors.size(), false);
-  NameTable names(set_.tensors.size());
-  std::map<std::uint32_t, std::uint32_t> winners;  // of names met twice: first met -> the one that counts
+  std::vector<std::uint32_t> first_of_entry(plan_.index ? plan_.index->entries.size() : 0, kNone);
+  NameTable names(plan_.index ? 0 : set_.tensors.size());  // of what the index does not list
+  std::map<std::uint32_t, std::uint32_t> winners;          // of names met twice: first met -> the one that counts
   for (std::uint32_t i = 0; i < set_.tensors.size(); ++i) {
     const std::string_view name = set_.tensors[i].name;
-    const std::uint32_t first = names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
+    const std::uint32_t entry = entries_ ? entries_->find(name) : kNone;
+    entry_of_tensor_.push_back(entry);
+    const std::uint32_t first = entry != kNone ? std::exchange(first_of_entry[entry], std::min(i, first_of_entry[entry]))
+                                               : names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
     if (first == kNone || shard_of_tensor_[first] == shard_of_tensor_[i]) continue;
     const std::uint32_t best = winners.contains(first) ? winners[first] : first;
-    const std::uint32_t entry = plan_.index ? entries_.find(name, [this](std::uint32_t e) { return plan_.index->entries[e].tensor; }) : kNone;
     const bool promised_here = entry != kNone && promised_[plan_.index->entries[entry].file] == shard_of_tensor_[i];
     const std::uint32_t winner = promised_here ? i : best, loser = promised_here ? best : i;
     winners[first] = winner;
@@ -263,7 +269,8 @@ void Merger::drop_losers() {
   for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
     if (lost_[i]) continue;
     set_.tensors[kept] = set_.tensors[i];
-    shard_of_tensor_[kept++] = shard_of_tensor_[i];
+    shard_of_tensor_[kept] = shard_of_tensor_[i];
+    entry_of_tensor_[kept++] = entry_of_tensor_[i];
     if (set_.tensors[i].storage != kNone) moved[set_.tensors[i].storage] = 0;
   }
   set_.tensors.resize(kept);
@@ -285,7 +292,7 @@ void Merger::compare_with_index() {
   for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
     const std::string_view name = set_.tensors[i].name;
     const std::uint32_t holder = shard_of_tensor_[i];
-    const std::uint32_t entry = entries_.find(name, [&](std::uint32_t e) { return index.entries[e].tensor; });
+    const std::uint32_t entry = entry_of_tensor_[i];
     if (entry == kNone) {
       shards_[holder].unlisted.add(name);
       continue;
@@ -299,7 +306,7 @@ void Merger::compare_with_index() {
                      Where{.file = std::string(promised.name), .tensor = std::string(name)}, {{"found_in", std::string(shards_[holder].name)}}));
   }
   for (std::uint32_t i = 0; i < index.entries.size(); ++i) {
-    if (found[i] || entries_.find(index.entries[i].tensor, [&](std::uint32_t e) { return index.entries[e].tensor; }) != i) continue;
+    if (found[i] || entries_->find(index.entries[i].tensor) != i) continue;
     Shard& promised = shards_[promised_[index.entries[i].file]];
     promised.lost.add(index.entries[i].tensor);
     if (promised.state == State::opened)

@@ -254,9 +254,8 @@ void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(strays.size(), kFilesListed); ++i) names.push_back(strays[i]->name);
-  checkpoint.add(Finding(Code::stray_file, concat(strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", quote(names[0]), ", ",
-                                                  quote(names[1]), ", …"),
-                         {}, {{"files", std::move(names)}}));
+  std::string what = concat(strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", quote(names[0]), ", ", quote(names[1]), ", …");
+  checkpoint.add(Finding(Code::stray_file, std::move(what), {}, {{"files", std::move(names)}}));
 }
 
 void Folder::note_side_files(Checkpoint& checkpoint) const {
