@@ -36,6 +36,15 @@ constexpr Flag kTreeFlags[] = {kDepth, kWhere};
 constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names as a tree, equal layers as one"},
                                      {"assay tree model/ -d 3", "its upper three levels"}};
 
+constexpr Flag kStatsFlags[] = {
+    kWhere,
+    {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|kurtosis|zeros|nan", "order of the rows; numbers from the largest"},
+    kReverse,
+    kLimit};
+constexpr Example kStatsExamples[] = {{"assay stats model.safetensors", "exact statistics of every tensor"},
+                                      {"assay stats model.pt --sort absmax -n 5", "where the largest values are"},
+                                      {"assay stats model.pt lm_head.weight --json", "of one tensor, for a program"}};
+
 constexpr Argument kHeadArguments[] = {kFile,
                                        {"NAME", Value::text, true, false, "a tensor, or a pattern for several"},
                                        {"N", Value::number, false, false, "how many values; 8 without it"}};
@@ -64,6 +73,8 @@ constexpr Command kCommands[] = {
     {"tree", "", "the names as a tree, repeated layers as one",
      "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,
      kTreeFlags, kTreeExamples, false, run_tree},
+    {"stats", "", "exact statistics of the values", "Reads every element once. Moments are over finite values; zeros, NaN and infinities are counted.",
+     kFileAndPatterns, kStatsFlags, kStatsExamples, true, run_stats},
     {"head", "", "the first values of a tensor", "In logical (row-major) order, whatever the strides.", kHeadArguments, kHeadFlags,
      kHeadExamples, true, run_head},
     {"dump", "", "all values of tensors",

@@ -70,7 +70,7 @@ std::string flag_text(const Flag& flag) {
   return out;
 }
 
-void put_flags(Writer& out, const Style& style, std::span<const Flag> flags, const Flag* more = nullptr) {
+void put_flags(Writer& out, const Style& style, std::span<const Flag> flags, std::span<const Flag> more = {}) {
   std::vector<Entry> entries;
   std::deque<std::string> kept;
   const auto add = [&](const Flag& flag) {
@@ -83,7 +83,7 @@ void put_flags(Writer& out, const Style& style, std::span<const Flag> flags, con
     }
   };
   for (const Flag& flag : flags) add(flag);
-  if (more != nullptr) add(*more);
+  for (const Flag& flag : more) add(flag);
   put_entries(out, style, entries);
 }
 
@@ -129,8 +129,7 @@ void write_program_help(Writer& out, const Style& style) {
   put_entries(out, style, entries);
   out.put('\n');
   put_title(out, style, "Flags of every command");
-  put_flags(out, style, common_flags());
-  put_flags(out, style, program_flags());
+  put_flags(out, style, common_flags(), program_flags());
   out.put("\nExit status: 0 answered and fine, 1 answered and the answer is no, 2 could not answer fully, 130 interrupted.\n");
 }
 
@@ -158,7 +157,7 @@ void write_command_help(Writer& out, const Style& style, const Command& command)
   if (!command.flags.empty() || command.lists) {
     out.put('\n');
     put_title(out, style, "Flags");
-    put_flags(out, style, command.flags, command.lists ? &ndjson_flag() : nullptr);
+    put_flags(out, style, command.flags, {&ndjson_flag(), command.lists ? 1u : 0u});
   }
   out.put('\n');
   put_title(out, style, "Flags of every command");

@@ -94,6 +94,7 @@ int run_program(const std::vector<std::string>& arguments);
 int run_info(Context& context);
 int run_tensors(Context& context);
 int run_tree(Context& context);
+int run_stats(Context& context);
 int run_head(Context& context);
 int run_dump(Context& context);
 int run_formats(Context& context);

@@ -80,23 +80,36 @@ void put_layers(Writer& out, const Style& style, const Outline& outline) {
   }
 }
 
-std::string odd_text(const Style& style, const Outline& outline, std::uint32_t node) {
+/// True when a sibling has the same name: the same tensor with another dtype or shape in other places.
+bool is_variant(const Outline& outline, std::uint32_t node) {
+  for (const std::uint32_t sibling : outline.nodes[outline.nodes[node].parent].children)
+    if (sibling != node && outline.nodes[sibling].label == outline.nodes[node].label) return true;
+  return false;
+}
+
+std::string odd_text(const Style& style, const Checkpoint& checkpoint, const Outline& outline, std::uint32_t node) {
   const OutlineNode& odd = outline.nodes[node];
-  std::string text = concat(shown_name(style, outline.path(node)), " in ", odd.present, " of ", odd.of, odd.noun.empty() ? "" : " ", escape(odd.noun));
+  std::string shape;
+  if (odd.tensor != kNone && is_variant(outline, node)) {
+    const Tensor& tensor = checkpoint.tensors[odd.tensor];
+    shape = concat(" is ", dtype_name(tensor.dtype), " ", shape_text(style, tensor.shape));
+  }
+  std::string text = concat(shown_name(style, outline.path(node)), shape, " in ", odd.present, " of ", odd.of, odd.noun.empty() ? "" : " ", escape(odd.noun));
   const auto& list = odd.only.empty() ? odd.missing : odd.only;
   for (std::size_t i = 0; i < list.size(); ++i) text += concat(i > 0 ? ", " : odd.only.empty() ? " (not " : " (only ", list[i]);
   return list.empty() ? text : text + ")";
 }
 
 /// What breaks a pattern, the outermost node of it.
-void put_odd(Writer& out, const Style& style, const Outline& outline) {
+void put_odd(Writer& out, const Style& style, const Checkpoint& checkpoint, const Outline& outline) {
   std::size_t shown = 0, all = 0;
   for (std::uint32_t i = 1; i < outline.nodes.size(); ++i) {
     const OutlineNode& node = outline.nodes[i];
-    if (node.present == node.of) continue;
+    // Of a tensor that differs from place to place, the odd ones are news.
+    if (node.present == node.of || (node.present * 2 > node.of && is_variant(outline, i))) continue;
     ++all;
     if (shown == 4) continue;
-    put_line(out, style, shown++ == 0 ? "odd" : "", odd_text(style, outline, i));
+    put_line(out, style, shown++ == 0 ? "odd" : "", odd_text(style, checkpoint, outline, i));
   }
   if (all > shown) put_line(out, style, "", concat("and ", all - shown, " more; see assay tree"));
 }
@@ -173,6 +186,26 @@ void put_sections(Writer& out, const Style& style, const Checkpoint& checkpoint)
   put_line(out, style, "sections", joined(style, parts));
 }
 
+/// "1 damage, 2 notes"
+std::string severities(const Style& style, const Findings& findings) {
+  std::string text;
+  for (const Severity severity : {Severity::danger, Severity::damage, Severity::warning, Severity::note}) {
+    const auto n = static_cast<std::uint64_t>(std::ranges::count(findings.list(), severity, &Finding::severity));
+    if (n == 0) continue;
+    const std::string word(severity_name(severity));
+    const bool plural = severity == Severity::warning || severity == Severity::note;
+    text += concat(text.empty() ? "" : ", ", toned(style, severity_tone(severity), concat(n, " ", word, plural && n > 1 ? "s" : "")));
+  }
+  return text;
+}
+
+/// On one line where it fits, else one a line.
+void put_next(Writer& out, const Style& style, const std::vector<std::string>& commands) {
+  const std::string line = joined(style, commands);
+  if (style.width == 0 || kLabelWidth + 2 + display_width(line) <= style.width) return put_line(out, style, "next", line);
+  for (std::size_t i = 0; i < commands.size(); ++i) put_line(out, style, i == 0 ? "next" : "", commands[i]);
+}
+
 }  // namespace
 
 void write_info_screen(Writer& out, const Style& style, const Naming& naming, std::string_view format_name, const Checkpoint& checkpoint,
@@ -184,14 +217,13 @@ void write_info_screen(Writer& out, const Style& style, const Naming& naming, st
   put_tensors(out, style, checkpoint, summary);
   put_sections(out, style, checkpoint);
   put_layers(out, style, outline);
-  put_odd(out, style, outline);
+  put_odd(out, style, checkpoint, outline);
   put_largest(out, style, outline);
   put_metadata(out, style, checkpoint);
   if (checkpoint.findings.empty()) {
     put_line(out, style, "findings", "none; values not read");
   } else {
-    put_line(out, style, "findings", counted(checkpoint.findings.list().size(), "finding", "findings"));
-    write_finding_lines(out, style, naming, checkpoint.findings, kMostFindings);
+    put_line(out, style, "findings", severities(style, checkpoint.findings));
   }
   const std::string file = shell_word(naming.label);
   std::vector<std::string> next = {concat("assay tree ", file)};
@@ -199,7 +231,10 @@ void write_info_screen(Writer& out, const Style& style, const Naming& naming, st
     next.push_back(concat("assay tensors ", file));
     next.push_back(concat("assay stats ", file));
   }
-  put_line(out, style, "next", joined(style, next));
+  put_next(out, style, next);
+  if (checkpoint.findings.empty()) return;
+  out.put('\n');
+  write_finding_lines(out, style, naming, checkpoint.findings, kMostFindings);
 }
 
 }  // namespace assay::report

@@ -8,12 +8,13 @@
 #include "report/units.hpp"
 
 namespace assay::report {
-namespace {
 
-Tone tone_of(Severity severity) {
+Tone severity_tone(Severity severity) {
   constexpr Tone kTones[] = {Tone::accent, Tone::caution, Tone::bad, Tone::bad};
   return kTones[static_cast<std::size_t>(severity)];
 }
+
+namespace {
 
 struct Line {
   std::string_view word;  ///< "error", "warning"
@@ -72,7 +73,7 @@ void write_error_line(Writer& out, const Style& style, const Naming& naming, con
 
 void write_finding_line(Writer& out, const Style& style, const Naming& naming, const Finding& finding) {
   write_line(out, style, naming,
-             {severity_name(finding.severity), tone_of(finding.severity), finding.code, finding.message, finding.where, ""});
+             {severity_name(finding.severity), severity_tone(finding.severity), finding.code, finding.message, finding.where, ""});
 }
 
 void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, std::size_t most) {

@@ -11,6 +11,9 @@
 
 namespace assay::report {
 
+/// The colour of a severity's word.
+Tone severity_tone(Severity severity);
+
 /// How the user named the files: turns a file's name in its set into a path that the user can open.
 struct Naming {
   std::string label;    ///< FileSet::label

@@ -57,9 +57,12 @@ void write_tensor_table(Writer& out, const Style& style, const Checkpoint& check
 
 namespace {
 
-/// "in 31 of 32 layers (not 31)"
-std::string absence_text(const analysis::OutlineNode& node) {
+bool is_narrow(const Style& style) { return style.width > 0 && style.width < 100; }
+
+/// "in 31 of 32 layers (not 31)"; "31/32 layers" where there is little room.
+std::string absence_text(const Style& style, const analysis::OutlineNode& node) {
   if (node.present == node.of) return "";
+  if (is_narrow(style)) return concat(node.present, "/", node.of, node.noun.empty() ? "" : " ", escape(node.noun));
   std::string out = concat("in ", node.present, " of ", node.of, node.noun.empty() ? "" : " ", escape(node.noun));
   const auto& list = node.only.empty() ? node.missing : node.only;
   for (std::size_t i = 0; i < list.size(); ++i) out += concat(i > 0 ? ", " : node.only.empty() ? " (not " : " (only ", list[i]);
@@ -68,15 +71,14 @@ std::string absence_text(const analysis::OutlineNode& node) {
 
 std::string node_label(const Style& style, const analysis::OutlineNode& node) {
   std::string out = shown_name(style, node.label);
-  if (out.empty()) out = "''";
   if (node.times > 1) out += concat(" ", times_sign(style), node.times);
   return out;
 }
 
 constexpr std::size_t kBarCells = 20;
 
-void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint, const analysis::OutlineNode& node, std::string label,
-                  std::uint64_t whole) {
+void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint, const analysis::OutlineNode& node, const std::string& label,
+                  const std::string& note, std::uint64_t whole) {
   table.cell(label, node.depth == 0 ? Tone::strong : Tone::plain);
   if (node.tensor != kNone) {
     const Tensor& tensor = checkpoint.tensors[node.tensor];
@@ -86,24 +88,24 @@ void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint
     table.cell("");
     table.cell("");
   }
-  table.cell(count_text(node.parameters));
+  table.cell(is_narrow(style) ? std::string() : count_text(node.parameters));
   table.cell(node.bytes == 0 && node.parameters == 0 && node.tensors > 0 ? "shared" : bytes_text(style, node.bytes));
   table.cell(share_text(node.bytes, whole));
-  table.cell(style.width == 0 || style.width >= 100 ? bar(style, node.bytes, whole, kBarCells) : "", Tone::accent);
-  table.cell(absence_text(node), Tone::caution);
+  table.cell(is_narrow(style) ? std::string() : bar(style, node.bytes, whole, kBarCells), Tone::accent);
+  table.cell(note, Tone::caution);
 }
 
 }  // namespace
 
 void write_tree_screen(Writer& out, const Style& style, std::string_view title, const Checkpoint& checkpoint,
                        const analysis::Outline& outline, std::size_t max_depth) {
-  Table table({{.title = "", .flexible = true}, {}, {}, {.right = true}, {.right = true}, {.right = true}, {}, {}});
+  Table table({{.flexible = true, .cut_end = true, .least = 30}, {}, {}, {.right = true}, {.right = true}, {.right = true}, {}, {}});
   struct Open {
     std::uint32_t node;
     std::size_t next_child;
   };
   const auto& nodes = outline.nodes;
-  add_tree_row(table, style, checkpoint, nodes[0], shown_name(style, title), nodes[0].bytes);
+  add_tree_row(table, style, checkpoint, nodes[0], shown_name(style, title), "", nodes[0].bytes);
   std::string indent;
   std::vector<std::size_t> indents = {0};  // its length per open level
   std::vector<Open> path = {{0, 0}};
@@ -120,12 +122,13 @@ void write_tree_screen(Writer& out, const Style& style, std::string_view title, 
     std::string label = indent + (style.unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
     // A chain of only children is one line: self_attn.q_proj.weight.
     label += node_label(style, nodes[child]);
+    const std::string note = absence_text(style, nodes[child]);
     while (nodes[child].children.size() == 1 && nodes[child].tensor == kNone && nodes[child].depth < max_depth &&
-           nodes[nodes[child].children[0]].present == nodes[nodes[child].children[0]].of && nodes[child].present == nodes[child].of) {
+           nodes[nodes[child].children[0]].present == nodes[nodes[child].children[0]].of) {
       child = nodes[child].children[0];
       label += concat(".", node_label(style, nodes[child]));
     }
-    add_tree_row(table, style, checkpoint, nodes[child], label, nodes[0].bytes);
+    add_tree_row(table, style, checkpoint, nodes[child], label, note, nodes[0].bytes);
     indent += style.unicode ? (last ? "   " : "│  ") : (last ? "   " : "|  ");
     indents.push_back(indent.size());
     path.push_back({child, 0});
@@ -143,7 +146,7 @@ Table stats_table(const Style& style) {
                                  {.title = "ZERO", .right = true},
                                  {.title = "NAN", .right = true},
                                  {.title = "INF", .right = true}};
-  if (style.width == 0 || style.width >= 100) columns.push_back({.title = "KURT", .right = true});
+  if (!is_narrow(style)) columns.push_back({.title = "KURT", .right = true});
   return Table(std::move(columns));
 }
 
@@ -151,7 +154,7 @@ void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const
   const auto number = [](const std::optional<double>& value) { return value ? short_number(*value) : std::string("-"); };
   table.cell(shown_name(style, tensor.name));
   table.cell(dtype_name(tensor.dtype));
-  const bool wide = style.width == 0 || style.width >= 100;
+  const bool wide = !is_narrow(style);
   if (stats == nullptr) {
     table.cell("not readable", Tone::bad);
     for (int i = 0; i < (wide ? 7 : 6); ++i) table.cell("");

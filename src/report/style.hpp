@@ -28,6 +28,7 @@ inline std::string_view end(const Style& style, Tone tone) { return style.color 
 
 /// `text` in a tone.
 inline std::string toned(const Style& style, Tone tone, std::string_view text) {
+  if (text.empty()) return "";
   std::string out(begin(style, tone));
   out += text;
   out += end(style, tone);

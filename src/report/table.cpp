@@ -7,8 +7,7 @@
 
 namespace assay::report {
 
-constexpr std::size_t kGap = 2;          // columns between columns
-constexpr std::size_t kLeastFlexible = 12;
+constexpr std::size_t kGap = 2;  // spaces between columns
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)), widest_(columns_.size(), 0) {}
 
@@ -33,44 +32,51 @@ Table::Plan Table::plan(const Style& style) const {
   }
   if (style.width > 0 && total > style.width && flexible < columns_.size()) {
     const std::size_t excess = total - style.width;
-    const std::size_t least = std::min(plan.width[flexible], kLeastFlexible);
+    const std::size_t least = std::min(plan.width[flexible], columns_[flexible].least);
     plan.width[flexible] -= std::min(excess, plan.width[flexible] - least);
   }
   return plan;
 }
 
-void Table::write_cell(Writer& out, const Style& style, std::string_view text, std::size_t text_width, Tone tone, const Column& column,
-                       std::size_t width, bool last) const {
+void Table::write_cell(Writer& out, const Style& style, Piece piece, const Column& column, std::size_t width, std::size_t& spaces) const {
   std::string cut;
-  if (text_width > width) {
-    cut = shortened(style, text, width);
-    text = cut;
-    text_width = display_width(cut);
+  if (piece.width > width) {
+    cut = column.cut_end ? clipped(style, piece.text, width) : shortened(style, piece.text, width);
+    piece.text = cut;
+    piece.width = display_width(cut);
   }
-  const std::size_t padding = width - text_width;
-  if (column.right) out.repeat(' ', padding);
-  out.put(begin(style, tone));
-  out.put(text);
-  out.put(end(style, tone));
-  if (last) return out.put('\n');
-  out.repeat(' ', (column.right ? 0 : padding) + kGap);
+  const std::size_t padding = width - piece.width;
+  if (piece.text.empty()) {
+    spaces += width + kGap;
+    return;
+  }
+  out.repeat(' ', spaces + (column.right ? padding : 0));
+  out.put(begin(style, piece.tone));
+  out.put(piece.text);
+  out.put(end(style, piece.tone));
+  spaces = (column.right ? 0 : padding) + kGap;
 }
 
 void Table::write(Writer& out, const Style& style) const {
   const Plan plan = this->plan(style);
   if (plan.shown.empty()) return;
-  const std::size_t last = plan.shown.back();
   const bool titled = std::ranges::any_of(columns_, [](const Column& column) { return !column.title.empty(); });
-  if (titled)
+  if (titled) {
+    std::size_t spaces = 0;
     for (const std::size_t i : plan.shown)
-      write_cell(out, style, columns_[i].title, display_width(columns_[i].title), Tone::faint, columns_[i], plan.width[i], i == last);
-  for (std::size_t row = 0; row < rows(); ++row)
+      write_cell(out, style, {columns_[i].title, display_width(columns_[i].title), Tone::faint}, columns_[i], plan.width[i], spaces);
+    out.put('\n');
+  }
+  for (std::size_t row = 0; row < rows(); ++row) {
+    std::size_t spaces = 0;
     for (const std::size_t i : plan.shown) {
       const std::size_t at = row * columns_.size() + i;
       const std::size_t from = at == 0 ? 0 : cells_[at - 1].end;
-      write_cell(out, style, std::string_view(text_).substr(from, cells_[at].end - from), cells_[at].width, cells_[at].tone, columns_[i],
-                 plan.width[i], i == last);
+      write_cell(out, style, {std::string_view(text_).substr(from, cells_[at].end - from), cells_[at].width, cells_[at].tone}, columns_[i],
+                 plan.width[i], spaces);
     }
+    out.put('\n');
+  }
 }
 
 }  // namespace assay::report

@@ -14,8 +14,10 @@ namespace assay::report {
 
 struct Column {
   std::string_view title = {};
-  bool right = false;     ///< numbers stand at the right
-  bool flexible = false;  ///< cut in the middle when the terminal is too narrow; one column of a table
+  bool right = false;      ///< numbers stand at the right
+  bool flexible = false;   ///< cut when the terminal is too narrow; one column of a table
+  bool cut_end = false;    ///< cut at its end, not in its middle
+  std::size_t least = 12;  ///< columns that stay of a flexible one
 };
 
 class Table {
@@ -38,8 +40,13 @@ class Table {
     std::vector<std::size_t> width;  // per column
   };
   Plan plan(const Style& style) const;
-  void write_cell(Writer& out, const Style& style, std::string_view text, std::size_t text_width, Tone tone, const Column& column,
-                  std::size_t width, bool last) const;
+  struct Piece {
+    std::string_view text;
+    std::size_t width;  // of the text
+    Tone tone;
+  };
+  /// `spaces` are owed from the cells before, and are only paid when something follows.
+  void write_cell(Writer& out, const Style& style, Piece piece, const Column& column, std::size_t width, std::size_t& spaces) const;
 
   std::vector<Column> columns_;
   std::vector<std::size_t> widest_;

@@ -131,19 +131,36 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+namespace {
+
+/// Bytes of the longest front part of at most `width` columns.
+std::size_t fitting_front(std::string_view text, std::size_t width) {
+  std::size_t n = 0, used = 0;
+  while (n < text.size()) {
+    const Character c = front(text.substr(n));
+    if (used + columns(c.code) > width) break;
+    used += columns(c.code), n += c.bytes;
+  }
+  return n;
+}
+
+}  // namespace
+
+std::string clipped(const Style& style, std::string_view text, std::size_t width) {
+  if (text.size() <= width || display_width(text) <= width) return std::string(text);
+  const std::size_t dots = display_width(ellipsis(style));
+  if (width <= dots) return std::string(text.substr(0, fitting_front(text, width)));
+  return concat(text.substr(0, fitting_front(text, width - dots)), ellipsis(style));
+}
+
 std::string shortened(const Style& style, std::string_view text, std::size_t width) {
   // Every byte is at most one column, so most texts need no measuring.
   if (text.size() <= width || display_width(text) <= width) return std::string(text);
   const std::size_t dots = display_width(ellipsis(style));
-  if (width <= dots) return std::string(ellipsis(style).substr(0, style.unicode ? std::string_view::npos : width));
+  if (width <= dots) return clipped(style, text, width);
   const std::size_t room = width - dots;
-  const std::size_t head_room = room / 3;  // the end of a tensor's name says more than its beginning
-  std::size_t head = 0, used = 0;
-  while (head < text.size()) {
-    const Character c = front(text.substr(head));
-    if (used + columns(c.code) > head_room) break;
-    used += columns(c.code), head += c.bytes;
-  }
+  const std::size_t head = fitting_front(text, room / 3);  // the end of a tensor's name says more than its beginning
+  const std::size_t used = display_width(text.substr(0, head));
   std::size_t tail = text.size(), tail_used = 0;
   while (tail > head) {
     std::size_t begin = tail - 1;
@@ -156,6 +173,7 @@ std::string shortened(const Style& style, std::string_view text, std::size_t wid
 }
 
 std::string shown_name(const Style& style, std::string_view name) {
+  if (name.empty()) return "''";
   std::string safe = escape(name);
   if (style.unicode || std::ranges::none_of(safe, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return safe;
   std::string out;

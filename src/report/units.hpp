@@ -31,7 +31,9 @@ std::string bar(const Style& style, std::uint64_t part, std::uint64_t whole, std
 std::size_t display_width(std::string_view text);
 /// The text cut in its middle to at most `width` columns.
 std::string shortened(const Style& style, std::string_view text, std::size_t width);
-/// A name from a file, safe to print; without Unicode other characters become \u{…}.
+/// The text cut at its end to at most `width` columns.
+std::string clipped(const Style& style, std::string_view text, std::size_t width);
+/// A name from a file, safe to print; an empty one is ''; without Unicode other characters become \u{…}.
 std::string shown_name(const Style& style, std::string_view name);
 
 }  // namespace assay::report
