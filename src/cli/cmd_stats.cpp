@@ -16,14 +16,15 @@ namespace {
 
 struct Row {
   std::uint32_t tensor;
-  std::optional<analysis::Stats> stats;
+  bool measured;
+  analysis::Stats stats;
 };
 
 /// The number to sort by; what is absent comes last.
 double sort_key(const Row& row, std::string_view by) {
   constexpr double kLast = -std::numeric_limits<double>::infinity();
-  if (!row.stats) return kLast;
-  const analysis::Stats& s = *row.stats;
+  if (!row.measured) return kLast;
+  const analysis::Stats& s = row.stats;
   const std::pair<std::string_view, std::optional<double>> keys[] = {
       {"min", s.min}, {"max", s.max}, {"mean", s.mean}, {"std", s.std}, {"absmax", s.absmax}, {"l2", s.l2}, {"kurtosis", s.kurtosis},
       {"zeros", static_cast<double>(s.zeros)}, {"nan", static_cast<double>(s.nan)}};
@@ -51,7 +52,7 @@ std::vector<Row> measure(const Context& context, Checkpoint& checkpoint, std::sp
     });
     auto stats = analysis::tensor_stats(checkpoint, tensor);
     if (!stats) note_failure(checkpoint, tensor, std::move(stats).error());
-    rows.push_back({t, stats ? std::optional(*std::move(stats)) : std::nullopt});
+    rows.push_back({t, stats.has_value(), stats ? *std::move(stats) : analysis::Stats()});
     done_bytes += tensor.nbytes();
   }
   return rows;
@@ -81,7 +82,7 @@ int run_stats(Context& context) {
   report::Table table = report::stats_table(context.style);
   for (const Row& row : rows) {
     const Tensor& tensor = checkpoint.tensors[row.tensor];
-    const analysis::Stats* stats = row.stats ? &*row.stats : nullptr;
+    const analysis::Stats* stats = row.measured ? &row.stats : nullptr;
     if (context.mode == Mode::text) {
       report::add_stats_row(table, context.style, tensor, stats);
     } else if (json != nullptr) {

@@ -60,6 +60,14 @@ constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every
 
 constexpr Example kFormatsExamples[] = {{"assay formats", "what can be read"}};
 
+constexpr Argument kSynthArguments[] = {{"OUT", Value::path, true, false, "the file to write: .safetensors, or .pt .pth .bin for a torch zip"}};
+constexpr Flag kSynthFlags[] = {{"--dtype", 0, Value::choice, "f32|bf16|f16", "f32 without it"},
+                                {"--format", 0, Value::choice, "safetensors|torch-zip", "instead of what the name says"},
+                                {"--seed", 0, Value::number, "N", "7 without it"},
+                                {"--force", 'f', Value::none, "", "replace a file that is there"}};
+constexpr Example kSynthExamples[] = {{"assay synth demo.safetensors", "write a small mixture-of-experts model to try things on"},
+                                      {"assay synth demo.pt --dtype bf16", "the same as a torch checkpoint"}};
+
 constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
 constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
 
@@ -82,6 +90,9 @@ constexpr Command kCommands[] = {
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
+    {"synth", "", "write a small synthetic model",
+     "A seeded mixture-of-experts transformer of about 2.4 million parameters: the same bytes on every machine.", kSynthArguments,
+     kSynthFlags, kSynthExamples, false, run_synth},
     {"help", "", "explain a command", "", kHelpArguments, {}, kHelpExamples, false, run_help},
 };
 

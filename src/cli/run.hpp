@@ -98,6 +98,7 @@ int run_stats(Context& context);
 int run_head(Context& context);
 int run_dump(Context& context);
 int run_formats(Context& context);
+int run_synth(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli
