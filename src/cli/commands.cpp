@@ -91,7 +91,7 @@ constexpr Command kCommands[] = {
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
     {"synth", "", "write a small synthetic model",
-     "A seeded mixture-of-experts transformer of about 2.4 million parameters: the same bytes on every machine.", kSynthArguments,
+     "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments,
      kSynthFlags, kSynthExamples, false, run_synth},
     {"help", "", "explain a command", "", kHelpArguments, {}, kHelpExamples, false, run_help},
 };
