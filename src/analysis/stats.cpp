@@ -68,6 +68,14 @@ std::vector<std::pair<double, double>> quantiles(std::span<const std::pair<doubl
   return found;
 }
 
+/// Sorts values whose codes ascend: they rise, then, where codes have a sign bit, fall (floats) or rise once more (integers).
+void sort_by_value(std::vector<std::pair<double, std::uint64_t>>& counted) {
+  const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto middle = std::is_sorted_until(counted.begin(), counted.end(), less);
+  if (!std::is_sorted(middle, counted.end(), less)) std::reverse(middle, counted.end());
+  std::inplace_merge(counted.begin(), middle, counted.end(), less);
+}
+
 Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t weight) {
   const values::Decoder& decoder = values::decoder(reader.tensor().dtype);
   Census census(reader.raw_size(), reader.tensor().numel);
@@ -81,17 +89,19 @@ Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t
   for (const auto& [code, count] : entries) {
     double value;
     decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
-    if (reader.tensor().neg) value = -value;
     if (!std::isfinite(value)) {
-      count_special(stats, value, count);
+      count_special(stats, reader.tensor().neg ? -value : value, count);
       continue;
     }
     count_small(stats, value, decoder.least_normal, count);
     finite.emplace_back(value, count);
   }
   stats.distinct = entries.size();
-  // Codes ascend, so equal values (the two zeros) keep one order everywhere.
-  std::stable_sort(finite.begin(), finite.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  sort_by_value(finite);
+  if (reader.tensor().neg) {
+    std::reverse(finite.begin(), finite.end());
+    for (auto& [value, count] : finite) value = -value;
+  }
   if (!finite.empty()) set_moments(stats, Moments::of(finite), weight);
   stats.quantiles = quantiles(finite);
   return {};

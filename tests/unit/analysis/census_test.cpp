@@ -23,7 +23,7 @@ std::map<unsigned, std::uint64_t> as_map(const Census& census) {
 TEST(Census, CountsWhateverWayItCounts) {
   std::mt19937 random(8);
   for (const std::size_t size : {1u, 2u}) {
-    for (const std::size_t n : {0u, 1u, 7u, 5000u, 8193u, 30001u}) {
+    for (const std::size_t n : {0u, 1u, 7u, 2000u, 2049u, 30001u}) {
       std::vector<std::byte> codes;
       std::map<unsigned, std::uint64_t> expected;
       for (std::size_t i = 0; i < n; ++i) {
