@@ -13,7 +13,9 @@
 namespace assay {
 
 /// Reads elements of one tensor. Holds the storage's bytes while it lives where they had to be inflated; otherwise reads in place
-/// or in blocks. The Checkpoint must outlive it. Not for use from two threads at once; make one per thread.
+/// or in blocks. A strided tensor that is not mapped costs at most 64 MiB twice: what it spans where that fits, small pages of it
+/// otherwise. A request outside the tensor is an error. The Checkpoint must outlive it. Not for use from two threads at once;
+/// make one per thread.
 class TensorReader {
  public:
   /// Fails for a tensor that is not readable, has no storage, or whose dtype has no numbers.
@@ -34,8 +36,10 @@ class TensorReader {
   Result<void> read_f64(std::uint64_t first, std::span<double> out) const;
   /// Decoded to float, rounded to nearest where the dtype is wider.
   Result<void> read_f32(std::uint64_t first, std::span<float> out) const;
-  Result<void> read_i64(std::uint64_t first, std::span<std::int64_t> out) const;   ///< integer and boolean dtypes only
-  Result<void> read_u64(std::uint64_t first, std::span<std::uint64_t> out) const;  ///< integer and boolean dtypes only
+  /// Integer, boolean and bits dtypes only; a value that does not fit is an error that names it.
+  Result<void> read_i64(std::uint64_t first, std::span<std::int64_t> out) const;
+  Result<void> read_u64(std::uint64_t first, std::span<std::uint64_t> out) const;
+  /// Real values come with an imaginary part of 0.
   Result<void> read_complex(std::uint64_t first, std::span<std::complex<double>> out) const;
 
   /// All elements in place, without a copy: where the storage is mapped, plain, little endian, contiguous and of whole bytes.

@@ -35,9 +35,9 @@ class Census {
 
   std::size_t code_bytes_;
   std::uint64_t since_carry_ = 0;
-  std::vector<std::uint16_t> few_;        // codes not yet in the table, when there is none
-  std::vector<std::uint32_t> table_;      // one count per 16-bit code
-  std::vector<std::uint64_t> carried_;    // what no longer fit the table
+  std::vector<std::uint16_t> few_;                     // codes not yet in the table, when there is none
+  std::vector<std::uint32_t> table_;                   // one count per 16-bit code
+  std::vector<std::uint64_t> carried_;                 // what no longer fit the table
   std::vector<std::array<std::uint64_t, 256>> lanes_;  // for 8-bit codes: neighbours count in different tables
 };
 

@@ -171,7 +171,8 @@ void Moments::merge(const Moments& other) {
   const double n = na + nb, delta = b.mean_ - mean_;
   const double fa = na / n, fb = nb / n;  // fractions keep every factor near 1
   const double d2 = delta * delta;
-  m4_ += b.m4_ + d2 * d2 * na * fb * (fa * fa - fa * fb + fb * fb) + 6 * d2 * (fa * fa * b.m2_ + fb * fb * m2_) + 4 * delta * (fa * b.m3_ - fb * m3_);
+  m4_ += b.m4_ + d2 * d2 * na * fb * (fa * fa - fa * fb + fb * fb) + 6 * d2 * (fa * fa * b.m2_ + fb * fb * m2_) +
+         4 * delta * (fa * b.m3_ - fb * m3_);
   m3_ += b.m3_ + d2 * delta * na * fb * (fa - fb) + 3 * delta * (fa * b.m2_ - fb * m2_);
   m2_ += b.m2_ + d2 * na * fb;
   mean_ += delta * fb;

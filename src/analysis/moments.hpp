@@ -33,10 +33,10 @@ class Moments {
   double max() const { return max_; }
   double absmax() const;
   double mean() const;
-  double std() const;                     ///< of the population
-  double l2(double weight = 1) const;     ///< of all values, each taken `weight` times; infinite only where the true one is no double
-  std::optional<double> skew() const;     ///< absent where all values are equal
-  std::optional<double> kurtosis() const; ///< excess; absent where all values are equal
+  double std() const;                      ///< of the population
+  double l2(double weight = 1) const;      ///< of all values, each taken `weight` times; infinite only where the true one is no double
+  std::optional<double> skew() const;      ///< absent where all values are equal
+  std::optional<double> kurtosis() const;  ///< excess; absent where all values are equal
 
  private:
   void rescale(int exponent);

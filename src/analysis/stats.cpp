@@ -35,7 +35,8 @@ void set_moments(Stats& stats, const Moments& moments, std::uint64_t weight) {
 }
 
 void add_weight(Stats& stats, std::uint64_t weight) {
-  for (std::uint64_t* count : {&stats.zeros, &stats.near_zeros, &stats.nan, &stats.pos_inf, &stats.neg_inf, &stats.subnormal}) *count *= weight;
+  for (std::uint64_t* count : {&stats.zeros, &stats.near_zeros, &stats.nan, &stats.pos_inf, &stats.neg_inf, &stats.subnormal})
+    *count *= weight;
 }
 
 /// Counts a value that is not finite.
@@ -68,12 +69,16 @@ std::vector<std::pair<double, double>> quantiles(std::span<const std::pair<doubl
   return found;
 }
 
+using Counted = std::vector<std::pair<double, std::uint64_t>>;
+
 /// Sorts values whose codes ascend: they rise, then, where codes have a sign bit, fall (floats) or rise once more (integers).
-void sort_by_value(std::vector<std::pair<double, std::uint64_t>>& counted) {
+Counted sorted_by_value(Counted counted) {
   const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
   const auto middle = std::is_sorted_until(counted.begin(), counted.end(), less);
   if (!std::is_sorted(middle, counted.end(), less)) std::reverse(middle, counted.end());
-  std::inplace_merge(counted.begin(), middle, counted.end(), less);
+  Counted sorted(counted.size());
+  std::merge(counted.begin(), middle, middle, counted.end(), sorted.begin(), less);
+  return sorted;
 }
 
 Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t weight) {
@@ -84,7 +89,7 @@ Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t
     return {};
   }));
   const std::vector<Census::Entry> entries = census.entries();
-  std::vector<std::pair<double, std::uint64_t>> finite;
+  Counted finite;
   finite.reserve(entries.size());
   for (const auto& [code, count] : entries) {
     double value;
@@ -97,7 +102,7 @@ Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t
     finite.emplace_back(value, count);
   }
   stats.distinct = entries.size();
-  sort_by_value(finite);
+  finite = sorted_by_value(std::move(finite));
   if (reader.tensor().neg) {
     std::reverse(finite.begin(), finite.end());
     for (auto& [value, count] : finite) value = -value;

@@ -91,7 +91,8 @@ void low_rank(Matrix& out, std::uint64_t rows, std::uint64_t cols, Random& rando
     const double weight = 1.0 / (1 + wave);
     for (std::uint64_t i = 0; i < rows; ++i)
       for (std::uint64_t j = 0; j < cols; ++j)
-        out[i * cols + j] += weight * triangle(static_cast<double>(i) + row_phase, row_period) * triangle(static_cast<double>(j) + col_phase, col_period);
+        out[i * cols + j] +=
+            weight * triangle(static_cast<double>(i) + row_phase, row_period) * triangle(static_cast<double>(j) + col_phase, col_period);
   }
 }
 
@@ -142,7 +143,8 @@ class Builder {
   }
 
   /// Matrix number `matrix` of one expert: its archetype, with noise for the second four.
-  void add_expert(std::string name, std::uint64_t layer, std::uint64_t expert, std::uint64_t matrix, std::uint64_t rows, std::uint64_t cols) {
+  void add_expert(std::string name, std::uint64_t layer, std::uint64_t expert, std::uint64_t matrix, std::uint64_t rows,
+                  std::uint64_t cols) {
     const std::uint64_t archetype = expert % kArchetypes;
     const auto n = static_cast<std::size_t>(rows * cols);
     Matrix values(n);

@@ -48,7 +48,8 @@ constexpr float small_float(unsigned code, unsigned exponent_bits, unsigned mant
     return sign ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
   }
   const double fraction = mantissa * power_of_two(-static_cast<int>(mantissa_bits));
-  const double magnitude = exponent == 0 ? fraction * power_of_two(1 - bias) : (1 + fraction) * power_of_two(static_cast<int>(exponent) - bias);
+  const double magnitude =
+      exponent == 0 ? fraction * power_of_two(1 - bias) : (1 + fraction) * power_of_two(static_cast<int>(exponent) - bias);
   return static_cast<float>(sign ? -magnitude : magnitude);
 }
 
@@ -112,7 +113,8 @@ void decode(const std::byte* codes, std::size_t n, Out* out) {
 template <class Kind>
 constexpr Decoder row(DType dtype, double least_normal = 0, std::uint8_t reals = 1) {
   using Code = typename Kind::Code;
-  Decoder made{dtype, static_cast<std::uint8_t>(sizeof(Code) * reals), reals, least_normal, decode<Kind, double>, decode<Kind, float>, nullptr};
+  Decoder made{dtype,  static_cast<std::uint8_t>(sizeof(Code) * reals), reals, least_normal, decode<Kind, double>, decode<Kind, float>,
+               nullptr};
   if constexpr (std::integral<std::remove_cvref_t<decltype(Kind::value(Code{}))>>) made.to_i64 = decode<Kind, std::int64_t>;
   return made;
 }

@@ -17,8 +17,8 @@ struct Decoder {
   std::uint8_t raw_size;  ///< bytes of one unpacked element; 0 where the dtype has no numbers
   std::uint8_t reals;     ///< in one element: 1, or 2 for complex kinds
   double least_normal;    ///< smaller magnitudes but 0 are subnormal; 0 where the dtype has no subnormals
-  void (*to_f64)(const std::byte* codes, std::size_t n, double* out);   ///< exact but for 64-bit integers beyond 2^53
-  void (*to_f32)(const std::byte* codes, std::size_t n, float* out);    ///< rounded once, to nearest
+  void (*to_f64)(const std::byte* codes, std::size_t n, double* out);        ///< exact but for 64-bit integers beyond 2^53
+  void (*to_f32)(const std::byte* codes, std::size_t n, float* out);         ///< rounded once, to nearest
   void (*to_i64)(const std::byte* codes, std::size_t n, std::int64_t* out);  ///< U64 as its two's complement; null for reals
 
   /// Bytes of the unit that a big-endian file reverses.

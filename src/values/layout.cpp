@@ -74,7 +74,8 @@ Result<Layout> make_layout(const Tensor& tensor, std::uint64_t storage_bytes, co
   const auto bits = elements ? checked_mul(*elements, dtype_bits(tensor.dtype)) : std::nullopt;
   if (!bits || bits_to_bytes(*bits) > storage_bytes) {
     const std::string reach = elements ? concat(*elements) : std::string("more than 2^64");
-    return fail(Code::out_of_storage, concat("reaches ", reach, " elements of ", dtype_name(tensor.dtype), " into a storage of ", storage_bytes, " bytes"));
+    return fail(Code::out_of_storage,
+                concat("reaches ", reach, " elements of ", dtype_name(tensor.dtype), " into a storage of ", storage_bytes, " bytes"));
   }
   return layout;
 }

@@ -16,8 +16,8 @@ struct Layout {
     std::uint64_t size;
     std::uint64_t stride;  ///< in elements
   };
-  std::vector<Dim> dims;       ///< outermost first, none of size 1; neighbours that step alike are one. Empty for a scalar
-  std::uint64_t base = 0;      ///< element (0, 0, …), counted from the start of the storage
+  std::vector<Dim> dims;   ///< outermost first, none of size 1; neighbours that step alike are one. Empty for a scalar
+  std::uint64_t base = 0;  ///< element (0, 0, …), counted from the start of the storage
   std::uint64_t numel = 1;
 
   /// Elements [first, last], counted from the start of the storage.

@@ -53,8 +53,8 @@ struct TensorReader::State {
   StorageBytes bytes;
   unsigned bits;
   bool big_endian;
-  std::vector<std::byte> raw;     // scratch of a block of codes, made when first needed
-  std::vector<double> reals;      // scratch of a block of decoded parts of complex elements
+  std::vector<std::byte> raw;  // scratch of a block of codes, made when first needed
+  std::vector<double> reals;   // scratch of a block of decoded parts of complex elements
 
   Error named(Error&& error) const { return std::move(error).of_tensor(tensor->name); }
   bool swapped() const { return big_endian && decoder->swap_unit() > 1; }
@@ -77,7 +77,8 @@ struct TensorReader::State {
 
 Result<void> TensorReader::State::check_range(std::uint64_t first, std::uint64_t n) const {
   if (within(first, n, layout.numel)) return {};
-  return fail(named(Error(Code::usage, concat("elements from ", first, ", ", n, " of them, are not all among the ", layout.numel, " there are"))));
+  return fail(
+      named(Error(Code::usage, concat("elements from ", first, ", ", n, " of them, are not all among the ", layout.numel, " there are"))));
 }
 
 /// Elements as they stand, where the codes of the file are the codes to give; null where they must be copied.
@@ -87,7 +88,8 @@ const std::byte* TensorReader::State::whole_in_place(std::uint64_t first, std::u
 }
 
 /// From bytes at hand: `low_byte` is byte `low` of the storage.
-void TensorReader::State::gather_from(const std::byte* low_byte, std::uint64_t low, std::uint64_t first, std::uint64_t n, std::byte* out) const {
+void TensorReader::State::gather_from(const std::byte* low_byte, std::uint64_t low, std::uint64_t first, std::uint64_t n,
+                                      std::byte* out) const {
   const std::size_t width = raw_size();
   layout.for_each_run(first, n, [&](std::uint64_t element, std::uint64_t count, std::uint64_t stride) {
     if (bits % 8 != 0) values::unpack(low_byte, element * bits - low * 8, stride * bits, bits, static_cast<std::size_t>(count), out);
@@ -134,7 +136,8 @@ Result<void> TensorReader::State::gather(std::uint64_t first, std::uint64_t n, s
   const std::uint64_t size = bits_to_bytes((to + 1) * bits) - low;
   const std::byte* at_hand = bytes.in_place(low, size);
   // Elements may be read side by side when the request stays in one stretch, or when every stretch is long.
-  const bool long_runs = bits % 8 == 0 && (layout.contiguous() || (layout.run() > 1 && (to - from + 1 == n || layout.run() * raw_size() >= kLongRun)));
+  const bool long_runs =
+      bits % 8 == 0 && (layout.contiguous() || (layout.run() > 1 && (to - from + 1 == n || layout.run() * raw_size() >= kLongRun)));
   if (!at_hand && long_runs) {
     ASSAY_CHECK(gather_runs(first, n, out));
   } else {
@@ -211,7 +214,8 @@ Result<void> TensorReader::State::read_integer(std::uint64_t first, std::span<T>
       if (wide[i] < 0 && codes_unsigned != std::is_unsigned_v<T>) {
         const std::string shown = codes_unsigned ? concat(static_cast<std::uint64_t>(wide[i])) : concat(wide[i]);
         const std::string_view asked = codes_unsigned ? "a signed" : "an unsigned";
-        return fail(named(Error(Code::unsupported, concat("element ", first + done + i, " is ", shown, ", which ", asked, " 64-bit number cannot hold"))));
+        return fail(named(Error(Code::unsupported,
+                                concat("element ", first + done + i, " is ", shown, ", which ", asked, " 64-bit number cannot hold"))));
       }
     }
     return {};
@@ -228,7 +232,8 @@ Result<TensorReader> TensorReader::open(const Checkpoint& checkpoint, const Tens
   if (!tensor.readable) return refuse(Code::unsupported, "its bytes cannot be right; the findings say why");
   if (tensor.storage == kNone) return refuse(Code::missing_storage, "it has no bytes in the file");
   const Decoder& decoder = values::decoder(tensor.dtype);
-  if (decoder.raw_size == 0) return refuse(Code::unknown_dtype, concat("values of dtype ", quote(tensor.source_dtype), " are not readable"));
+  if (decoder.raw_size == 0)
+    return refuse(Code::unknown_dtype, concat("values of dtype ", quote(tensor.source_dtype), " are not readable"));
   if (tensor.storage >= checkpoint.storages.size() || checkpoint.storages[tensor.storage].file >= checkpoint.files.size())
     return refuse(Code::internal, concat("storage ", tensor.storage, " is not listed"));
   const Storage& storage = checkpoint.storages[tensor.storage];
@@ -244,8 +249,8 @@ Result<TensorReader> TensorReader::open(const Checkpoint& checkpoint, const Tens
     low = first * bits / 8;
     high = bits_to_bytes((last + 1) * bits);
   }
-  return TensorReader(std::unique_ptr<State>(new State{
-      &tensor, &decoder, *std::move(layout), StorageBytes(storage, file.source, low, high), bits, storage.big_endian, {}, {}}));
+  return TensorReader(std::unique_ptr<State>(
+      new State{&tensor, &decoder, *std::move(layout), StorageBytes(storage, file.source, low, high), bits, storage.big_endian, {}, {}}));
 }
 
 const Tensor& TensorReader::tensor() const { return *state_->tensor; }

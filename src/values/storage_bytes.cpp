@@ -16,11 +16,12 @@ Result<void> StorageBytes::prepare() {
   if (storage_->producer) {
     ASSAY_TRY(produced_, storage_->producer->load(*source_));
     if (produced_.view().size() != storage_->nbytes)
-      return fail(Error(Code::size_mismatch, concat("storage ", quote(storage_->key), " decodes to ", produced_.view().size(), " bytes, not the ",
-                                                    storage_->nbytes, " promised"))
+      return fail(Error(Code::size_mismatch, concat("storage ", quote(storage_->key), " decodes to ", produced_.view().size(),
+                                                    " bytes, not the ", storage_->nbytes, " promised"))
                       .expected_found(storage_->nbytes, produced_.view().size()));
   } else if (!checked_add(storage_->offset, high_) || !within(absolute(low_), high_ - low_, source_->size())) {
-    return fail(Error(Code::truncated, concat("its bytes end ", high_, " bytes after offset ", storage_->offset, ", the file has ", source_->size()))
+    return fail(Error(Code::truncated,
+                      concat("its bytes end ", high_, " bytes after offset ", storage_->offset, ", the file has ", source_->size()))
                     .at(storage_->offset)
                     .expected_found(high_, source_->size() - std::min(source_->size(), storage_->offset)));
   }

@@ -14,7 +14,9 @@ StorageOrder::StorageOrder(const Tensor& tensor) : tensor_(tensor) {
   if (tensor.stride.empty() || tensor.stride.size() != rank || tensor.numel == 0) return;
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tensor.stride[a] > tensor.stride[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return tensor.stride[a] != tensor.stride[b] ? tensor.stride[a] > tensor.stride[b] : a < b;
+  });
   std::uint64_t numel = 1, weight = 1;
   for (const std::size_t d : order) {
     std::uint64_t& product = tensor.stride[d] == 0 ? weight : numel;

@@ -37,7 +37,8 @@ TEST(Census, CountsWhateverWayItCounts) {
       for (const std::uint64_t promised : {std::uint64_t{1}, std::uint64_t{n}}) {
         Census whole(size, promised), pieces(size, promised);
         whole.add(codes);
-        for (std::size_t at = 0; at < codes.size(); at += 1002) pieces.add(std::span(codes).subspan(at, std::min<std::size_t>(1002, codes.size() - at)));
+        for (std::size_t at = 0; at < codes.size(); at += 1002)
+          pieces.add(std::span(codes).subspan(at, std::min<std::size_t>(1002, codes.size() - at)));
         EXPECT_EQ(as_map(whole), expected) << size << ' ' << n;
         EXPECT_EQ(as_map(pieces), expected) << size << ' ' << n;
       }

@@ -89,7 +89,8 @@ void expect_moments(const Stats& stats, const std::vector<double>& values, doubl
   const Reference truth = reference(values);
   const auto close = [&](std::optional<double> found, long double expected, long double scale) {
     ASSERT_TRUE(found.has_value());
-    EXPECT_LE(std::abs(static_cast<long double>(*found) - expected), relative * scale) << *found << ", not " << static_cast<double>(expected);
+    EXPECT_LE(std::abs(static_cast<long double>(*found) - expected), relative * scale)
+        << *found << ", not " << static_cast<double>(expected);
   };
   close(stats.mean, truth.mean, truth.std + std::abs(truth.mean) * 0x1p-52 / relative);  // a double's own rounding is no error
   close(stats.std, truth.std, truth.std);
@@ -128,8 +129,8 @@ TEST_P(MomentsOfFloats, AgreeWithTwoPassesInLongDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Values, MomentsOfFloats,
-                         testing::Values(Normal{0, 0.02}, Normal{1, 1e-3}, Normal{1000, 1}, Normal{-1e6, 0.5}, Normal{0, 1e-22}, Normal{0, 1e25},
-                                         Normal{0, 1e300}, Normal{0, 1e-300}, Normal{3e305, 1e304}));
+                         testing::Values(Normal{0, 0.02}, Normal{1, 1e-3}, Normal{1000, 1}, Normal{-1e6, 0.5}, Normal{0, 1e-22},
+                                         Normal{0, 1e25}, Normal{0, 1e300}, Normal{0, 1e-300}, Normal{3e305, 1e304}));
 
 TEST(Stats, MixedScalesMergeSoundly) {
   // Blocks of zeros, of tiny and of huge numbers: each block is measured at its own scale.
@@ -164,7 +165,8 @@ TEST(Stats, CountedKindsAgreeToo) {
     }
     const Stats stats = stats_of(DType::f16, halves);
     std::sort(half_values.begin(), half_values.end());
-    EXPECT_EQ(*stats.distinct, static_cast<std::uint64_t>(std::unique(halves.begin(), (std::sort(halves.begin(), halves.end()), halves.end())) - halves.begin()));
+    EXPECT_EQ(*stats.distinct, static_cast<std::uint64_t>(
+                                   std::unique(halves.begin(), (std::sort(halves.begin(), halves.end()), halves.end())) - halves.begin()));
     ASSERT_EQ(stats.quantiles.size(), 9u);
     for (const auto& [p, value] : stats.quantiles) {
       const auto rank = static_cast<std::size_t>(std::ceil(static_cast<long double>(std::lround(p * 1000)) * n / 1000));
@@ -174,8 +176,8 @@ TEST(Stats, CountedKindsAgreeToo) {
 }
 
 TEST(Stats, EveryNarrowCodeOnce) {
-  for (const DType dtype : {DType::f16, DType::bf16, DType::i16, DType::u16, DType::f8_e4m3, DType::f8_e5m2, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz,
-                            DType::f8_e8m0, DType::i8, DType::bool_}) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::i16, DType::u16, DType::f8_e4m3, DType::f8_e5m2, DType::f8_e4m3fnuz,
+                            DType::f8_e5m2fnuz, DType::f8_e8m0, DType::i8, DType::bool_}) {
     SCOPED_TRACE(std::string(dtype_name(dtype)));
     const std::size_t size = values::decoder(dtype).raw_size, codes = std::size_t{1} << (8 * size);
     Bytes bytes;
@@ -246,7 +248,8 @@ TEST(Stats, HostileValuesAreCountedAndLeftOut) {
 }
 
 TEST(Stats, OfNoFiniteValueThereAreNoMoments) {
-  for (const Stats& stats : {stats_of<float>(DType::f32, {static_cast<float>(kNan), static_cast<float>(kInf)}), stats_of<std::uint16_t>(DType::f16, {0x7e00, 0x7c00})}) {
+  for (const Stats& stats : {stats_of<float>(DType::f32, {static_cast<float>(kNan), static_cast<float>(kInf)}),
+                             stats_of<std::uint16_t>(DType::f16, {0x7e00, 0x7c00})}) {
     EXPECT_EQ(stats.nan, 1u);
     EXPECT_EQ(stats.pos_inf, 1u);
     EXPECT_FALSE(stats.min || stats.max || stats.mean || stats.std || stats.absmax || stats.l2 || stats.skew || stats.kurtosis);
@@ -258,8 +261,9 @@ TEST(Stats, OfNoFiniteValueThereAreNoMoments) {
 }
 
 TEST(Stats, AConstantHasNoSpread) {
-  for (const Stats& stats : {stats_of(DType::f32, std::vector<float>(10001, 0.1f)), stats_of(DType::bf16, std::vector<std::uint16_t>(10001, 0x3dcd)),
-                             stats_of(DType::f64, std::vector<double>(9, 1e-310)), stats_of(DType::f64, std::vector<double>(5000, 1.7e308))}) {
+  for (const Stats& stats :
+       {stats_of(DType::f32, std::vector<float>(10001, 0.1f)), stats_of(DType::bf16, std::vector<std::uint16_t>(10001, 0x3dcd)),
+        stats_of(DType::f64, std::vector<double>(9, 1e-310)), stats_of(DType::f64, std::vector<double>(5000, 1.7e308))}) {
     EXPECT_EQ(*stats.std, 0);
     EXPECT_EQ(*stats.mean, *stats.min);
     EXPECT_EQ(*stats.max, *stats.min);

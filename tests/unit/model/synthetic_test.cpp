@@ -37,7 +37,8 @@ class Synthetic : public testing::Test {
     for (const auto& tensor : tensors_) by_name_[tensor.name] = &tensor;
   }
   const SyntheticTensor& expert(int layer, int number, int matrix) const {
-    return *by_name_.at("model.layers." + std::to_string(layer) + ".block_sparse_moe.experts." + std::to_string(number) + ".w" + std::to_string(matrix) + ".weight");
+    return *by_name_.at("model.layers." + std::to_string(layer) + ".block_sparse_moe.experts." + std::to_string(number) + ".w" +
+                        std::to_string(matrix) + ".weight");
   }
   std::vector<SyntheticTensor> tensors_;
   std::map<std::string, const SyntheticTensor*> by_name_;

@@ -99,9 +99,20 @@ TEST(Decode, LeastNormalIsTheLeastNormal) {
   const struct {
     DType dtype;
     double least;
-  } cases[] = {{DType::f4, 1},           {DType::f6_e2m3, 1},       {DType::f6_e3m2, 0x1p-2},      {DType::f8_e4m3, 0x1p-6}, {DType::f8_e5m2, 0x1p-14},
-               {DType::f8_e4m3fnuz, 0x1p-7}, {DType::f8_e5m2fnuz, 0x1p-15}, {DType::f8_e8m0, 0},       {DType::f16, 0x1p-14},    {DType::bf16, 0x1p-126},
-               {DType::f32, 0x1p-126},   {DType::f64, 0x1p-1022},   {DType::c32, 0x1p-14},         {DType::i32, 0}};
+  } cases[] = {{DType::f4, 1},
+               {DType::f6_e2m3, 1},
+               {DType::f6_e3m2, 0x1p-2},
+               {DType::f8_e4m3, 0x1p-6},
+               {DType::f8_e5m2, 0x1p-14},
+               {DType::f8_e4m3fnuz, 0x1p-7},
+               {DType::f8_e5m2fnuz, 0x1p-15},
+               {DType::f8_e8m0, 0},
+               {DType::f16, 0x1p-14},
+               {DType::bf16, 0x1p-126},
+               {DType::f32, 0x1p-126},
+               {DType::f64, 0x1p-1022},
+               {DType::c32, 0x1p-14},
+               {DType::i32, 0}};
   for (const auto& [dtype, least] : cases) EXPECT_EQ(decoder(dtype).least_normal, least) << dtype_name(dtype);
 }
 

@@ -46,9 +46,9 @@ TEST(Layout, AnExtentIsNoWiderThanTheDimensionsThatMove) {
     return std::pair(from, to);
   };
   EXPECT_EQ(extent(0, 1), (std::pair<std::uint64_t, std::uint64_t>(0, 0)));
-  EXPECT_EQ(extent(6, 3), (std::pair<std::uint64_t, std::uint64_t>(11, 31)));      // (0, 1, 1) … (0, 1, 3)
-  EXPECT_EQ(extent(4, 2), (std::pair<std::uint64_t, std::uint64_t>(0, 41)));       // (0, 0, 4) … (0, 1, 0)
-  EXPECT_EQ(extent(14, 2), (std::pair<std::uint64_t, std::uint64_t>(0, 142)));     // (0, 2, 4) … (1, 0, 0)
+  EXPECT_EQ(extent(6, 3), (std::pair<std::uint64_t, std::uint64_t>(11, 31)));   // (0, 1, 1) … (0, 1, 3)
+  EXPECT_EQ(extent(4, 2), (std::pair<std::uint64_t, std::uint64_t>(0, 41)));    // (0, 0, 4) … (0, 1, 0)
+  EXPECT_EQ(extent(14, 2), (std::pair<std::uint64_t, std::uint64_t>(0, 142)));  // (0, 2, 4) … (1, 0, 0)
   EXPECT_EQ(extent(0, 60), (std::pair<std::uint64_t, std::uint64_t>(0, 342)));
 }
 

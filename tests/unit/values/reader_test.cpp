@@ -76,7 +76,8 @@ struct Fixture {
   Checkpoint checkpoint;
   Numbers shape, stride;
 
-  Fixture(DType dtype, Numbers shape_, Numbers stride_, std::uint64_t offset, std::shared_ptr<ByteSource> source, std::uint64_t storage_at = 0)
+  Fixture(DType dtype, Numbers shape_, Numbers stride_, std::uint64_t offset, std::shared_ptr<ByteSource> source,
+          std::uint64_t storage_at = 0)
       : shape(std::move(shape_)), stride(std::move(stride_)) {
     checkpoint.files.push_back({"file", source->size(), source});
     Storage storage;
@@ -135,7 +136,8 @@ Bytes naive_element(const Bytes& storage, const Tensor& tensor, std::uint64_t po
   }
   const std::size_t unit = values::decoder(tensor.dtype).swap_unit();
   if (big_endian)
-    for (std::size_t i = 0; i < code.size(); i += unit) std::reverse(code.begin() + static_cast<long>(i), code.begin() + static_cast<long>(i + unit));
+    for (std::size_t i = 0; i < code.size(); i += unit)
+      std::reverse(code.begin() + static_cast<long>(i), code.begin() + static_cast<long>(i + unit));
   return code;
 }
 
@@ -182,8 +184,8 @@ RandomLayout random_layout(std::mt19937_64& random) {
   return made;
 }
 
-const DType kKinds[] = {DType::f4,  DType::f6_e2m3, DType::f6_e3m2, DType::u8,  DType::bool_, DType::bf16, DType::f16, DType::i32,
-                        DType::f32, DType::c32,     DType::c64,     DType::f64, DType::u64,   DType::c128};
+const DType kKinds[] = {DType::f4,  DType::f6_e2m3, DType::f6_e3m2, DType::u8,  DType::bool_, DType::bf16, DType::f16,
+                        DType::i32, DType::f32,     DType::c32,     DType::c64, DType::f64,   DType::u64,  DType::c128};
 
 enum class How : int { memory, pread, ranges, producer };
 
