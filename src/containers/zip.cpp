@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::uint64_t kLongestLocalHeader = kLocalHeaderSize + 2 * 65535;
-/// The first look back: the longest comment with all end records; and the second, for archives with more behind them.
-constexpr std::uint64_t kTails[] = {kLongestComment + kEndRecordSize + kZip64LocatorSize + kZip64EndSize, std::uint64_t{1} << 20};
+/// The first look back is what a probe has read already; the second is for longer comments and for archives with more behind them.
+constexpr std::uint64_t kTails[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20};
 /// How many signatures that look like end records are followed.
 constexpr int kMostEndRecords = 16;
 
@@ -62,6 +62,7 @@ struct EndRecord {
   std::uint64_t directory = 0;  // where it is
   std::uint64_t prefix = 0;
   Leads leads = Leads::nowhere;
+  bool follows_another = false;  // archive, which ends where this one starts
   Findings findings;
 };
 
@@ -185,8 +186,8 @@ Result<bool> any_before(const EndRecord& record, const Tail& tail, std::uint64_t
 }
 
 /// True when the archive lies within another one that lost its end, as a member (it starts where the data of a local header does) or
-/// deeper (the file starts as an archive, and no end record stands between that one and this).
-Result<bool> is_inside_another(const EndRecord& record, const Tail& tail) {
+/// deeper (the file starts as an archive, and no end record stands between that one and this). Sets follows_another when one does.
+Result<bool> is_inside_another(EndRecord& record, const Tail& tail) {
   if (record.prefix == 0) return false;
   ASSAY_TRY(const bool member, any_before(record, tail, kLongestLocalHeader, kLocalHeaderSize, [](const std::byte* p, std::size_t left) {
               const LocalHeader local = parse_local_header(p);
@@ -195,10 +196,10 @@ Result<bool> is_inside_another(const EndRecord& record, const Tail& tail) {
   if (member) return true;
   ASSAY_TRY(const bool starts, tail.signature_at(0, kLocalHeader));
   if (!starts) return false;
-  ASSAY_TRY(const bool ended, any_before(record, tail, kLongestComment + kEndRecordSize, kEndRecordSize, [](const std::byte* p, std::size_t left) {
+  ASSAY_TRY(record.follows_another, any_before(record, tail, kLongestComment + kEndRecordSize, kEndRecordSize, [](const std::byte* p, std::size_t left) {
               return load_le<std::uint32_t>(p) == kEndRecord && kEndRecordSize + load_le<std::uint16_t>(p + 20) >= left;
             }));
-  return !ended;
+  return !record.follows_another;
 }
 
 Result<EndRecord> read_end_record(const Tail& tail, std::size_t i) {
@@ -241,12 +242,18 @@ EndRecord* choose(std::vector<EndRecord>& records) {
 
 void tell_surroundings(Directory& directory, const EndRecord& record, const std::vector<EndRecord>& records, std::uint64_t file_size) {
   Findings& findings = directory.findings;
-  for (const EndRecord& other : records)
-    if (&other != &record && other.leads != EndRecord::Leads::nowhere)
-      findings.add(Finding(Code::ambiguous_archive,
-                           concat("two archives end in this file, at ", std::min(other.at, record.at), " and ", std::max(other.at, record.at),
-                                  "; the one that ends at ", record.at, " is listed"),
-                           {.offset = other.at}));
+  bool told = false;
+  for (const EndRecord& other : records) {
+    if (&other == &record || other.leads == EndRecord::Leads::nowhere) continue;
+    told = true;
+    findings.add(Finding(Code::ambiguous_archive,
+                         concat("two archives end in this file, at ", std::min(other.at, record.at), " and ", std::max(other.at, record.at),
+                                "; the one that ends at ", record.at, " is listed"),
+                         {.offset = other.at}));
+  }
+  if (record.follows_another && !told)
+    findings.add(Finding(Code::ambiguous_archive, concat("another archive ends where this one starts, at ", record.prefix, "; this one is listed"),
+                         {.offset = 0, .length = record.prefix}));
   const std::uint64_t end = record.at + kEndRecordSize;
   if (record.comment > file_size - end)
     findings.add(Finding(Code::truncated, concat("the archive's comment claims ", record.comment, " bytes, ", file_size - end, " are left"),

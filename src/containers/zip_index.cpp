@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/arith.hpp"
 #include "base/text.hpp"
@@ -56,6 +57,8 @@ int compare_folded(std::string_view a, std::string_view b) {
 
 std::uint32_t hash_of(std::uint64_t slot) { return static_cast<std::uint32_t>(slot >> 32); }
 std::uint32_t index_of(std::uint64_t slot) { return static_cast<std::uint32_t>(slot); }
+/// By the first bits of the hash; `buckets` is a power of two.
+std::size_t bucket_of(std::uint32_t hash, std::size_t buckets) { return static_cast<std::size_t>(std::uint64_t{hash} * buckets >> 32); }
 
 /// What a member surely occupies: its header without the name, and its data. Saturates.
 std::uint64_t least_end(const Member& member) {
@@ -79,7 +82,9 @@ void find_overlaps(Directory& directory) {
   if (!std::is_sorted(members.begin(), members.end(), earlier)) {
     order.resize(members.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return earlier(members[a], members[b]); });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return members[a].header_offset != members[b].header_offset ? earlier(members[a], members[b]) : a < b;
+    });
   }
   const Member* widest = nullptr;  // of the members so far, the one that ends last
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -107,26 +112,28 @@ const Member* Directory::find(std::string_view name) const {
 void DirectoryReader::index_names(Directory& directory) {
   const auto& members = directory.members;
   if (members.empty()) return;
-  const int bits = std::min<int>(std::bit_width(members.size()), 24);
-  const auto bucket = [bits](std::uint64_t slot) { return static_cast<std::size_t>(slot >> (64 - bits)); };
   std::vector<std::uint64_t> slots(members.size());
-  std::vector<std::uint32_t> starts((std::size_t{1} << bits) + 1);
+  std::vector<std::uint32_t> ends(std::bit_ceil(members.size()));  // first counts, then where each bucket starts, and ends once it is filled
   for (std::size_t i = 0; i < members.size(); ++i) {
-    slots[i] = std::uint64_t{hash_folded(members[i].name)} << 32 | i;
-    ++starts[bucket(slots[i]) + 1];
+    const std::uint32_t hash = hash_folded(members[i].name);
+    slots[i] = std::uint64_t{hash} << 32 | i;
+    ++ends[bucket_of(hash, ends.size())];
   }
-  for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+  std::uint32_t start = 0;
+  for (std::uint32_t& end : ends) start += std::exchange(end, start);
   auto& sorted = directory.by_name_;
   sorted.resize(members.size());
-  for (const std::uint64_t slot : slots) sorted[starts[bucket(slot)]++] = slot;  // starts[b] becomes the end of bucket b
+  for (const std::uint64_t slot : slots) sorted[ends[bucket_of(hash_of(slot), ends.size())]++] = slot;
   const auto less = [&](std::uint64_t a, std::uint64_t b) {
     if (hash_of(a) != hash_of(b)) return hash_of(a) < hash_of(b);
     const int order = compare_folded(members[index_of(a)].name, members[index_of(b)].name);
     return order != 0 ? order < 0 : index_of(a) < index_of(b);
   };
-  std::size_t from = 0;
-  for (std::size_t b = 0; b + 1 < starts.size(); from = starts[b++])
-    if (starts[b] - from > 1) std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(from), sorted.begin() + starts[b], less);
+  std::uint32_t from = 0;
+  for (const std::uint32_t end : ends) {
+    if (end - from > 1) std::sort(sorted.begin() + from, sorted.begin() + end, less);
+    from = end;
+  }
 }
 
 void DirectoryReader::find_duplicates(Directory& directory) {

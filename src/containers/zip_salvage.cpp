@@ -127,7 +127,6 @@ Result<std::optional<Salvager::Descriptor>> Salvager::try_signature(std::uint64_
 Result<std::optional<Salvager::Descriptor>> Salvager::find_descriptor(std::uint64_t data, bool stored) {
   for (std::uint64_t at = data; size_ - at >= 4;) {
     const std::size_t n = static_cast<std::size_t>(std::min(kChunk, size_ - at));
-    if (!within(at, n, size_)) break;
     const ByteView held = chunk_.view();
     if (at < held.offset() || !within(at - held.offset(), n, held.size())) {
       ASSAY_TRY(chunk_, source_.view(at, n));

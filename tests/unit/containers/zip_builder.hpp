@@ -25,10 +25,10 @@ inline void append(Bytes& out, const Bytes& more) { out.insert(out.end(), more.b
 
 /// The low `n` bytes of a number, least first.
 inline void append_number(Bytes& out, std::uint64_t value, int n) {
-  for (int i = 0; i < n; ++i) out.push_back(static_cast<std::byte>(value >> (8 * i)));
+  for (int i = 0; i < n; ++i) out.push_back(static_cast<std::byte>(i < 8 ? value >> (8 * i) : 0));
 }
 inline void put_number(Bytes& out, std::size_t at, std::uint64_t value, int n) {
-  for (int i = 0; i < n; ++i) out[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(value >> (8 * i));
+  for (int i = 0; i < n; ++i) out[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(i < 8 ? value >> (8 * i) : 0);
 }
 
 /// Bytes that repeat late and differ by seed.

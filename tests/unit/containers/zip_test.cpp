@@ -232,6 +232,14 @@ TEST(ZipPrefix, OfTwoArchivesTheLastIsListed) {
   EXPECT_TRUE(directory->findings.has(Code::ambiguous_archive));
 }
 
+TEST(ZipPrefix, AnArchiveFarInFrontIsToldToo) {
+  const Bytes a = torch_archive().build_torch(), b = ZipBuilder().add("large", Bytes(100000)).build_torch();
+  const auto directory = read(joined(a, b));
+  ASSERT_TRUE(directory);
+  EXPECT_EQ(directory->members.at(0).name, "large");
+  EXPECT_EQ(count(directory->findings, Code::ambiguous_archive), 1) << texts(directory->findings);
+}
+
 TEST(ZipPrefix, OfTwoArchivesOfOneShapeTheLastIsListedToo) {
   const Bytes a = ZipBuilder().add(torch_member("archive/data.pkl", noise(9, 1))).build_torch();
   const Bytes b = ZipBuilder().add(torch_member("archive/data.pkl", noise(9, 2))).build_torch();
