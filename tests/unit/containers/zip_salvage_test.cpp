@@ -155,8 +155,8 @@ TEST(ZipSalvage, WhatIsNoMemberEndsTheWalkAndIsTold) {
 TEST(ZipSalvage, HostileSignaturesCostNoMoreThanOneLook) {
   // Sixteen million bytes of descriptor signatures, none of which is one.
   ZipBuilder fakes;
-  Bytes body;
-  while (body.size() < (16u << 20)) append(body, bytes_of("PK\7\10"));
+  Bytes body(16 << 20);
+  for (std::size_t i = 0; i < body.size(); i += 4) put_number(body, i, 0x08074b50, 4);
   fakes.add({.name = "m/data/0", .data = body, .crc = 0, .descriptor = true});
   Bytes bytes = fakes.build({.directory = false});
   bytes.resize(bytes.size() - 1);
