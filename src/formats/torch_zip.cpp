@@ -95,7 +95,8 @@ class ZipStorages final : public torch::StorageSource {
     const std::string name = archive_.base + std::string(record);
     const auto& cut = archive_.directory.cut;
     if (cut && equals_ignoring_case(cut->name, name))
-      return Error(Code::truncated, concat("the file ends in record ", quote(name), ", ", cut->packed_size, " bytes into it")).in_member(cut->name);
+      return Error(Code::truncated, concat("the file ends in record ", quote(name), ", ", cut->packed_size, " bytes into it"))
+          .in_member(cut->name);
     return Error(Code::missing_storage, concat("record ", quote(name), " is not in the archive"));
   }
 
@@ -139,7 +140,8 @@ Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
   for (const zip::Member& member : directory.members) {
     if (!ends_with_data_pkl(member.name)) continue;
     archive.base = member.name.substr(0, member.name.size() - std::string_view("data.pkl").size());
-    checkpoint.add(Finding(Code::odd_name, concat("the checkpoint is ", quote(member.name), ", not in the folder of the archive's first entry; torch.load refuses that")));
+    checkpoint.add(Finding(Code::odd_name, concat("the checkpoint is ", quote(member.name),
+                                                  ", not in the folder of the archive's first entry; torch.load refuses that")));
     return member;
   }
   if (directory.cut && ends_with_data_pkl(directory.cut->name)) {
@@ -182,7 +184,8 @@ Result<void> check_version(const Archive& archive, Checkpoint& checkpoint) {
   for (; i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9' && version <= kMaxVersion; ++i)
     version = version * 10 + static_cast<std::uint64_t>((*text)[i] - '0');
   if (version >= kMinVersion && version <= kMaxVersion) return {};
-  Finding finding(Code::bad_version, concat("archive version ", quote(*text), " is not between ", kMinVersion, " and ", kMaxVersion, "; torch.load refuses it"));
+  Finding finding(Code::bad_version, concat("archive version ", quote(*text), " is not between ", kMinVersion, " and ", kMaxVersion,
+                                            "; torch.load refuses it"));
   finding.where.member = member->name;
   checkpoint.add(std::move(finding));
   return {};
@@ -194,7 +197,8 @@ void note_rest(const torch::Graph& graph, ByteView stream, const Archive& archiv
   const ByteView rest = stream.from(static_cast<std::size_t>(used));
   const bool another = !pickle::parse(rest, archive.limits).broken();
   Finding finding(another ? Code::extra_pickle : Code::unparsed_bytes,
-                  concat(counted(rest.size(), "byte", "bytes"), " behind the pickle's end, ", another ? "another pickle" : "not a pickle", "; loaders ignore them"));
+                  concat(counted(rest.size(), "byte", "bytes"), " behind the pickle's end, ", another ? "another pickle" : "not a pickle",
+                         "; loaders ignore them"));
   finding.severity = Severity::note;
   finding.where.member = member;
   checkpoint.add(std::move(finding));
@@ -207,8 +211,8 @@ void tell_salvaged(Checkpoint& checkpoint) {
     ++whole;
     bytes = checked_add(bytes, tensor.nbytes()).value_or(bytes);
   }
-  Finding finding(Code::truncated, concat("the archive's directory is lost; whole: ", whole, " of ", counted(checkpoint.tensors.size(), "tensor", "tensors"),
-                                          ", ", grouped(bytes), " bytes"));
+  Finding finding(Code::truncated, concat("the archive's directory is lost; whole: ", whole, " of ",
+                                          counted(checkpoint.tensors.size(), "tensor", "tensors"), ", ", grouped(bytes), " bytes"));
   finding.facts = {{"whole", whole}, {"tensors", std::uint64_t{checkpoint.tensors.size()}}, {"bytes", bytes}};
   checkpoint.add(std::move(finding));
 }

@@ -238,8 +238,8 @@ class Pickler {
 };
 
 // torch has a storage class for these; the others go through _rebuild_tensor_v3, which names the dtype.
-constexpr DType kTyped[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i16,
-                            DType::i8,  DType::u8,  DType::bool_, DType::c64, DType::c128};
+constexpr DType kTyped[] = {DType::f64, DType::f32, DType::f16, DType::bf16,  DType::i64, DType::i32,
+                            DType::i16, DType::i8,  DType::u8,  DType::bool_, DType::c64, DType::c128};
 constexpr DType kUntyped[] = {DType::f8_e5m2, DType::f8_e4m3, DType::f8_e8m0, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz, DType::f4,
                               DType::u16,     DType::u32,     DType::u64,     DType::c32,         DType::bc32,        DType::bits1x8,
                               DType::bits2x4, DType::bits4x2, DType::bits8,   DType::bits16};
@@ -251,7 +251,8 @@ Result<std::vector<std::uint64_t>> torch_shape(const TensorToWrite& tensor) {
   std::vector<std::uint64_t> shape = tensor.shape;
   if (tensor.dtype != DType::f4) return shape;
   if (shape.empty() || shape.back() % 2 != 0)
-    return fail(Error(Code::bad_shape, concat("shape ", bracketed(shape), " of 4-bit values does not end in an even size")).of_tensor(tensor.name));
+    return fail(
+        Error(Code::bad_shape, concat("shape ", bracketed(shape), " of 4-bit values does not end in an even size")).of_tensor(tensor.name));
   shape.back() /= 2;
   return shape;
 }
@@ -280,8 +281,8 @@ Result<void> check(const TensorToWrite& tensor) {
     if (bits) bits = checked_mul(*bits, size);
   if (std::ranges::find(tensor.shape, 0u) != tensor.shape.end()) bits = 0;
   if (!bits || bits_to_bytes(*bits) != tensor.bytes.size())
-    return fail(Error(Code::size_mismatch, concat("shape ", bracketed(tensor.shape), " of ", dtype_name(tensor.dtype), " does not take the ",
-                                                  tensor.bytes.size(), " bytes given"))
+    return fail(Error(Code::size_mismatch, concat("shape ", bracketed(tensor.shape), " of ", dtype_name(tensor.dtype),
+                                                  " does not take the ", tensor.bytes.size(), " bytes given"))
                     .of_tensor(tensor.name));
   return {};
 }

@@ -38,7 +38,8 @@ void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle) {
     before = name;
     if (is_known_global(name) || !seen.insert(concat(name.module, " ", name.name)).second) continue;
     if (seen.size() > kNamedImports) return;
-    Finding finding(Code::opaque_object, concat("holds ", escape(name.module, 200), ".", escape(name.name, 200), ", whose code is not run; its parts are listed"));
+    Finding finding(Code::opaque_object, concat("holds ", escape(name.module, 200), ".", escape(name.name, 200),
+                                                ", whose code is not run; its parts are listed"));
     finding.where.member = pickle.member;
     if (!pickle.in_file.empty()) finding.where.offset = event.offset;
     finding.facts.push_back({"name", concat(name.module, ".", name.name)});

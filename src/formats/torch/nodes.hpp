@@ -13,8 +13,8 @@
 
 namespace assay::formats::torch {
 
-using pickle::Graph;
 using pickle::GlobalName;
+using pickle::Graph;
 using pickle::Kind;
 using pickle::kNoNode;
 using pickle::Node;
@@ -23,9 +23,7 @@ using pickle::Node;
 inline Kind kind_of(const Graph& graph, Node n) { return n == kNoNode ? Kind::none : graph.kind(n); }
 /// Items of a container, 0 of anything else.
 inline std::size_t length_of(const Graph& graph, Node n) { return n == kNoNode ? 0 : graph.length(n); }
-inline bool is_sequence(Kind kind) {
-  return kind == Kind::list || kind == Kind::tuple || kind == Kind::set || kind == Kind::frozenset;
-}
+inline bool is_sequence(Kind kind) { return kind == Kind::list || kind == Kind::tuple || kind == Kind::set || kind == Kind::frozenset; }
 /// A value that one metadata entry can say: None, a boolean, a number, a text.
 inline bool is_plain(Kind kind) {
   return kind == Kind::none || kind == Kind::boolean || kind == Kind::integer || kind == Kind::big_integer || kind == Kind::real ||
@@ -47,9 +45,9 @@ std::string qualified_name(const Graph& graph, Node n);
 
 /// Raw bytes of a bytes node, or of `_codecs.encode(text, "latin1")`, which is how protocol 2 spells them.
 struct RawBytes {
-  Node node = kNoNode;      ///< the node that holds them
-  bool latin1 = false;      ///< its text holds one character per byte
-  std::uint64_t size = 0;   ///< bytes once decoded
+  Node node = kNoNode;     ///< the node that holds them
+  bool latin1 = false;     ///< its text holds one character per byte
+  std::uint64_t size = 0;  ///< bytes once decoded
 };
 std::optional<RawBytes> raw_bytes(const Graph& graph, Node n);
 /// Their first bytes, at most `out.size()`; gives how many.

@@ -29,8 +29,9 @@ constexpr struct {
   std::string_view code;
   DType dtype;
 } kTypeCodes[] = {
-    {"b1", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16}, {"u2", DType::u16}, {"i4", DType::i32},  {"u4", DType::u32},
-    {"i8", DType::i64},   {"u8", DType::u64}, {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
+    {"b1", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16},   {"u2", DType::u16},
+    {"i4", DType::i32},   {"u4", DType::u32}, {"i8", DType::i64}, {"u8", DType::u64},   {"f2", DType::f16},
+    {"f4", DType::f32},   {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
 };
 
 NumpyType read_type(const Graph& graph, Node n) {
@@ -123,7 +124,8 @@ void rebuild_numpy_array(const Call& call, Rebuilt& out) {
     if (length_of(graph, state) < 5) continue;
     const Node bytes = item_at(graph, state, 4);
     const bool object_array = kind_of(graph, bytes) == Kind::list;
-    set_array(graph, object_array ? kNoNode : bytes, item_at(graph, state, 2), item_at(graph, state, 1), truth_of(graph, item_at(graph, state, 3)), out);
+    set_array(graph, object_array ? kNoNode : bytes, item_at(graph, state, 2), item_at(graph, state, 1),
+              truth_of(graph, item_at(graph, state, 3)), out);
     if (object_array) out.groups.push_back({GroupKind::items, bytes});
     return;
   }
@@ -168,7 +170,8 @@ void rebuild_numpy_scalar(const Call& call, Rebuilt& out) {
   if (beyond) return;
   out.form = Form::number;
   if (kind == DTypeKind::boolean) out.scalar = {.kind = Kind::boolean, .boolean = bits != 0};
-  else if (kind == DTypeKind::real && bytes.size() == 1) out.form = Form::value, out.is_object = true, out.text = concat("numpy.", type.text);
+  else if (kind == DTypeKind::real && bytes.size() == 1)
+    out.form = Form::value, out.is_object = true, out.text = concat("numpy.", type.text);
   else if (kind == DTypeKind::real) out.scalar = {.kind = Kind::real, .real = as_real(bits, type.dtype)};
   else out.scalar = {.kind = Kind::integer, .integer = kind == DTypeKind::signed_integer ? value : static_cast<std::int64_t>(bits)};
 }

@@ -78,7 +78,8 @@ void rebuild_parameter_with_state(const Call& call, Rebuilt& out) {
   add_state(call.graph, call.arg(3), out);
 }
 
-// (storage, offset, size, stride, quantizer, requires_grad, hooks); quantizer = (qscheme, scale, zero point) or (qscheme, scales, zero points, axis)
+// (storage, offset, size, stride, quantizer, requires_grad, hooks); quantizer = (qscheme, scale, zero point) or (qscheme, scales, zero
+// points, axis)
 void rebuild_quantized(const Call& call, Rebuilt& out) {
   rebuild_tensor(call, out);
   const Graph& graph = call.graph;
@@ -171,7 +172,8 @@ void rebuild_from_type(const Call& call, Rebuilt& out) {
   add_state(graph, call.arg(3), out);
 }
 
-// Parameter(tensor[, requires_grad]), Variable(tensor); before 0.4 the tensor could come by BUILD: (data, _, hooks, requires_grad, volatile)
+// Parameter(tensor[, requires_grad]), Variable(tensor); before 0.4 the tensor could come by BUILD: (data, _, hooks, requires_grad,
+// volatile)
 void rebuild_variable(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
   Node data = call.arg(0);
@@ -193,7 +195,8 @@ void rebuild_tensor_class(const Call& call, Rebuilt& out) {
   for (const Node state : graph.states(call.node)) {
     if (kind_of(graph, state) != Kind::tuple || graph.length(state) != 4) continue;
     out.form = Form::tensor;
-    out.tensor = {.storage = graph.item(state, 0), .offset = graph.item(state, 1), .size = graph.item(state, 2), .stride = graph.item(state, 3)};
+    out.tensor = {
+        .storage = graph.item(state, 0), .offset = graph.item(state, 1), .size = graph.item(state, 2), .stride = graph.item(state, 3)};
     return;
   }
   if (length_of(graph, call.args) < 2) return;
@@ -300,19 +303,25 @@ const Row* find_row(const GlobalName& name) {
 constexpr struct {
   std::string_view module, name;  // name "" means all of them
 } kKnownGlobals[] = {
-    {"torch.nn*", ""},        {"torch.optim*", ""},     {"torch.nested*", ""},   {"torch._dynamo.decorators", "_DimRange"},
-    {"builtins", "object"},   {"builtins", "int"},      {"builtins", "float"},   {"builtins", "str"},
-    {"builtins", "bool"},     {"builtins", "slice"},    {"builtins", "range"},   {"builtins", "long"},
-    {"builtins", "unicode"},  {"builtins", "xrange"},   {"collections", ""},     {"copyreg", "_reconstructor"},
-    {"datetime", ""},         {"decimal", "Decimal"},   {"fractions", "Fraction"}, {"uuid", "UUID"},
-    {"argparse", "Namespace"}, {"types", "SimpleNamespace"}, {"pathlib*", ""},   {"numpy", ""},
-    {"numpy.dtypes", ""},     {"numpy.random*", ""},    {"ml_dtypes", ""},       {"torch._utils", "torch"},
-    {"torch.storage", ""},    {"torch.jit._pickle", ""}, {"torch._tensor", ""},  {"__torch__*", ""},
+    {"torch.nn*", ""},         {"torch.optim*", ""},         {"torch.nested*", ""},     {"torch._dynamo.decorators", "_DimRange"},
+    {"builtins", "object"},    {"builtins", "int"},          {"builtins", "float"},     {"builtins", "str"},
+    {"builtins", "bool"},      {"builtins", "slice"},        {"builtins", "range"},     {"builtins", "long"},
+    {"builtins", "unicode"},   {"builtins", "xrange"},       {"collections", ""},       {"copyreg", "_reconstructor"},
+    {"datetime", ""},          {"decimal", "Decimal"},       {"fractions", "Fraction"}, {"uuid", "UUID"},
+    {"argparse", "Namespace"}, {"types", "SimpleNamespace"}, {"pathlib*", ""},          {"numpy", ""},
+    {"numpy.dtypes", ""},      {"numpy.random*", ""},        {"ml_dtypes", ""},         {"torch._utils", "torch"},
+    {"torch.storage", ""},     {"torch.jit._pickle", ""},    {"torch._tensor", ""},     {"__torch__*", ""},
 };
 
 bool is_torch_value(const GlobalName& name) {
-  constexpr std::string_view kSchemes[] = {"per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric",
-                                           "per_channel_affine_float_qparams", "Tensor", "contiguous_format", "channels_last"};
+  constexpr std::string_view kSchemes[] = {"per_tensor_affine",
+                                           "per_tensor_symmetric",
+                                           "per_channel_affine",
+                                           "per_channel_symmetric",
+                                           "per_channel_affine_float_qparams",
+                                           "Tensor",
+                                           "contiguous_format",
+                                           "channels_last"};
   if (name.module != "torch" && name.module != "torch.cuda") return false;
   return name.name.ends_with("Storage") || dtype_from_torch(name.name) || std::ranges::find(kSchemes, name.name) != std::end(kSchemes);
 }

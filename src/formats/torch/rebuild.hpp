@@ -25,13 +25,13 @@ enum class Form : std::uint8_t {
 
 /// How the children of a node are found.
 enum class GroupKind : std::uint8_t {
-  items,       ///< sequence items, by index
-  pairs,       ///< dict pairs, by key
-  pair_items,  ///< a list of (key, value): how Python 2 writes an OrderedDict
-  attributes,  ///< pairs of a BUILD state: an object's attributes
-  members,     ///< pairs of a module's parameters, buffers or modules; None means absent
+  items,              ///< sequence items, by index
+  pairs,              ///< dict pairs, by key
+  pair_items,         ///< a list of (key, value): how Python 2 writes an OrderedDict
+  attributes,         ///< pairs of a BUILD state: an object's attributes
+  members,            ///< pairs of a module's parameters, buffers or modules; None means absent
   module_attributes,  ///< the other attributes of a module, empty bookkeeping left out
-  parts,       ///< Rebuilt::parts
+  parts,              ///< Rebuilt::parts
 };
 struct Group {
   GroupKind kind;
@@ -46,8 +46,8 @@ struct Part {
 struct TensorNodes {
   Node storage = kNoNode;  ///< a persistent id, or the storage in another form; kNoNode for a meta tensor
   Node offset = kNoNode, size = kNoNode, stride = kNoNode;
-  Node dtype = kNoNode;    ///< a dtype that outranks the storage's
-  bool meta = false;       ///< no data by design
+  Node dtype = kNoNode;  ///< a dtype that outranks the storage's
+  bool meta = false;     ///< no data by design
   bool conj = false;
   bool neg = false;
 };
@@ -75,8 +75,8 @@ struct Rebuilt {
   Scalar scalar;
   Node inner = kNoNode;
   bool parameter = false;
-  bool is_object = false;     ///< `text` names a class rather than being the value
-  std::uint64_t cost = 0;     ///< bytes looked at beyond the call itself
+  bool is_object = false;  ///< `text` names a class rather than being the value
+  std::uint64_t cost = 0;  ///< bytes looked at beyond the call itself
   std::string text;
   std::vector<Group> groups;  ///< children to walk under the node's own name
   std::vector<Part> parts;    ///< named children

@@ -17,14 +17,14 @@
 namespace assay::formats::torch {
 
 struct StorageId {
-  std::string_view class_name;  ///< "FloatStorage", without its module
-  DType dtype = DType::unknown;  ///< the class's; U8 for untyped ones
-  bool untyped = false;          ///< the elements' dtype stands elsewhere; numel counts bytes
-  std::string_view key;          ///< its name in the container; only ever compared with names, never a path
-  std::string_view location;     ///< "cpu", "cuda:0", "meta"
-  std::uint64_t numel = 0;       ///< elements of `dtype`; hostile until compared with the storage
-  std::uint64_t view_offset = 0;                 ///< elements into the storage
-  std::optional<std::uint64_t> view_numel;       ///< set when the id means only this part of the storage
+  std::string_view class_name;              ///< "FloatStorage", without its module
+  DType dtype = DType::unknown;             ///< the class's; U8 for untyped ones
+  bool untyped = false;                     ///< the elements' dtype stands elsewhere; numel counts bytes
+  std::string_view key;                     ///< its name in the container; only ever compared with names, never a path
+  std::string_view location;                ///< "cpu", "cuda:0", "meta"
+  std::uint64_t numel = 0;                  ///< elements of `dtype`; hostile until compared with the storage
+  std::uint64_t view_offset = 0;            ///< elements into the storage
+  std::optional<std::uint64_t> view_numel;  ///< set when the id means only this part of the storage
 
   /// The bytes claimed from the storage's start, the view's end where there is one; nothing on overflow.
   std::optional<std::uint64_t> claimed_bytes() const;

@@ -96,10 +96,13 @@ std::string_view TensorTable::type_text(DType dtype, std::string_view otherwise)
 }
 
 Result<void> TensorTable::read_numbers(Node node, Node sequence, Code code, std::string_view what, std::vector<std::uint64_t>& out) {
-  if (kind_of(graph_, sequence) == Kind::call && graph_.is_call(sequence, "torch", "Size")) sequence = item_at(graph_, graph_.args(sequence), 0);
+  if (kind_of(graph_, sequence) == Kind::call && graph_.is_call(sequence, "torch", "Size"))
+    sequence = item_at(graph_, graph_.args(sequence), 0);
   const Kind kind = kind_of(graph_, sequence);
   if (kind != Kind::tuple && kind != Kind::list)
-    return fail(Error(Code::malformed_tensor, concat(what, " is ", sequence == kNoNode ? "missing" : pickle::kind_name(kind), ", not a tuple")).at(graph_.offset(node)));
+    return fail(
+        Error(Code::malformed_tensor, concat(what, " is ", sequence == kNoNode ? "missing" : pickle::kind_name(kind), ", not a tuple"))
+            .at(graph_.offset(node)));
   const std::size_t rank = graph_.length(sequence);
   if (rank > limits_.rank) return fail(Code::limit_exceeded, concat(what, " has ", rank, " dimensions, the limit is ", limits_.rank));
   for (std::size_t i = 0; i < rank; ++i) {
@@ -148,7 +151,8 @@ Result<void> TensorTable::read(Node node, const TensorNodes& nodes) {
     const auto offset = integer_of(graph_, nodes.offset);
     if (!offset || *offset < 0) {
       const std::string shown = pickle::describe(graph_, nodes.offset);
-      return fail(Error(Code::bad_stride, concat("storage offset ", escape(shown, 80), " is no position in elements")).at(graph_.offset(node)));
+      return fail(
+          Error(Code::bad_stride, concat("storage offset ", escape(shown, 80), " is no position in elements")).at(graph_.offset(node)));
     }
     spec_.offset = static_cast<std::uint64_t>(*offset);
   }
@@ -224,7 +228,8 @@ Result<std::uint32_t> TensorTable::list(std::string_view name, Node node, Result
   Tensor tensor;
   tensor.name = checkpoint_.arena().text(name);
   tensor.dtype = spec_.dtype;
-  tensor.source_dtype = own ? checkpoint_.arena().text(concat("numpy.", dtype_info(spec_.dtype).torch)) : type_text(spec_.dtype, spec_.dtype_text);
+  tensor.source_dtype =
+      own ? checkpoint_.arena().text(concat("numpy.", dtype_info(spec_.dtype).torch)) : type_text(spec_.dtype, spec_.dtype_text);
   tensor.conj = spec_.conj;
   tensor.neg = spec_.neg;
   tensor.parameter = spec_.parameter;
@@ -265,7 +270,9 @@ Result<TensorTable::Entry*> TensorTable::entry_of(const StorageId& id) {
   entry.claimed = id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
   if (id.dtype == DType::unknown) entry.claimed = storage->nbytes;
   if (entry.claimed < storage->nbytes && !id.view_numel)
-    tell_sizes(Severity::note, concat("the pickle claims ", entry.claimed, " bytes of storage ", quote(id.key), ", which has ", storage->nbytes), entry, *storage);
+    tell_sizes(Severity::note,
+               concat("the pickle claims ", entry.claimed, " bytes of storage ", quote(id.key), ", which has ", storage->nbytes), entry,
+               *storage);
   checkpoint_.storages.push_back(*std::move(storage));
   return &entry;
 }
@@ -306,7 +313,8 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   const std::uint64_t bits = dtype_bits(tensor.dtype);
   const auto unit_offset = checked_mul(id.view_offset, dtype_bits(id.dtype));
   const auto offset = unit_offset ? checked_add(spec_.offset, *unit_offset / bits) : std::nullopt;
-  const std::uint64_t claimed = id.dtype == DType::unknown ? storage.nbytes : id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
+  const std::uint64_t claimed =
+      id.dtype == DType::unknown ? storage.nbytes : id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
   const std::uint64_t available = std::min(claimed, storage.nbytes);
   if (!offset) return Error(Code::out_of_storage, concat("storage offset ", spec_.offset, " does not fit 64 bits"));
   spec_.offset = tensor.storage_offset = *offset;
@@ -316,18 +324,21 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   const auto end = last ? checked_add(*last, 1) : std::nullopt;
   const auto end_bits = end ? checked_mul(*end, bits) : std::nullopt;
   if (!end_bits) {
-    return Error(Code::out_of_storage, concat("shape ", bracketed(spec_.shape), " with stride ", bracketed(spec_.stride), " from element ", spec_.offset,
-                                              " reaches further than 64 bits count; storage ", quote(id.key), " has ", storage.nbytes, " bytes"));
+    return Error(Code::out_of_storage,
+                 concat("shape ", bracketed(spec_.shape), " with stride ", bracketed(spec_.stride), " from element ", spec_.offset,
+                        " reaches further than 64 bits count; storage ", quote(id.key), " has ", storage.nbytes, " bytes"));
   }
   const std::uint64_t needed = bits_to_bytes(*end_bits);
   if (needed > available) {
     const bool lie = claimed > storage.nbytes && needed <= claimed;
-    std::string what = lie ? concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes, "; the tensor needs ", needed)
+    std::string what = lie ? concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes,
+                                    "; the tensor needs ", needed)
                            : concat("the tensor reaches byte ", needed, " of storage ", quote(id.key), ", which has ", available);
     return Error(lie ? Code::storage_size_mismatch : Code::out_of_storage, std::move(what)).expected_found(needed, available);
   }
   if (claimed > storage.nbytes && !entry.told)
-    tell_sizes(Severity::warning, concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes), entry, storage);
+    tell_sizes(Severity::warning,
+               concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes), entry, storage);
   const std::uint64_t begin = tensor.storage_offset * bits / 8;
   uses_.push_back({entry.storage, static_cast<std::uint32_t>(checkpoint_.tensors.size()), begin, needed});
   return std::nullopt;
@@ -385,9 +396,11 @@ void TensorTable::note_unused_bytes() {
     const std::uint64_t used = std::min(covered, elements);
     if (used >= storage.nbytes || doubtful[first.storage]) continue;
     const std::string_view name = checkpoint_.tensors[first.tensor].name;
-    std::string what = tensors == 1 ? concat(quote(name), " uses ", used, " of ", storage.nbytes, " stored bytes")
-                                    : concat(quote(name), " and ", tensors - 1, " more use ", used, " of ", storage.nbytes, " stored bytes");
-    checkpoint_.add({Code::oversized_storage, std::move(what), {.tensor = std::string(name)}, {{"used", used}, {"stored", storage.nbytes}}});
+    std::string what = tensors == 1
+                           ? concat(quote(name), " uses ", used, " of ", storage.nbytes, " stored bytes")
+                           : concat(quote(name), " and ", tensors - 1, " more use ", used, " of ", storage.nbytes, " stored bytes");
+    checkpoint_.add(
+        {Code::oversized_storage, std::move(what), {.tensor = std::string(name)}, {{"used", used}, {"stored", storage.nbytes}}});
   }
 }
 

@@ -30,7 +30,8 @@ struct TensorSpec {
 class StorageSource {
  public:
   virtual ~StorageSource() = default;
-  /// The storage of this key. Called once per key. Fails with `missing-storage` where the container has none; `need-range` ends the opening.
+  /// The storage of this key. Called once per key. Fails with `missing-storage` where the container has none; `need-range` ends the
+  /// opening.
   virtual Result<Storage> find(const StorageId& id) = 0;
   /// For containers whose persistent ids name whole tensors (tar), or whose storages come in other ways (bytes within the pickle):
   /// fills `spec`, or leaves it to the usual reading by giving false.
@@ -40,9 +41,9 @@ class StorageSource {
 /// Where the pickle that is being collected stands.
 struct PickleInfo {
   std::shared_ptr<const Graph> graph;
-  std::uint32_t file = 0;        ///< index into Checkpoint::files
-  std::string_view member;       ///< "archive/data.pkl"; "" where the file itself is the pickle
-  ByteView in_file;              ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
+  std::uint32_t file = 0;   ///< index into Checkpoint::files
+  std::string_view member;  ///< "archive/data.pkl"; "" where the file itself is the pickle
+  ByteView in_file;         ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
 };
 
 class TensorTable {
@@ -59,11 +60,11 @@ class TensorTable {
 
  private:
   struct Entry {
-    std::uint32_t storage = kNone;          // kNone when it could not be resolved
-    std::uint64_t claimed = 0;              // bytes, by the first id
-    std::unique_ptr<Finding> failure;       // why not
-    bool told = false;                      // that its size is not the claimed one
-    bool doubtful = false;                  // a tensor on it was refused: what is used is not known
+    std::uint32_t storage = kNone;     // kNone when it could not be resolved
+    std::uint64_t claimed = 0;         // bytes, by the first id
+    std::unique_ptr<Finding> failure;  // why not
+    bool told = false;                 // that its size is not the claimed one
+    bool doubtful = false;             // a tensor on it was refused: what is used is not known
   };
   struct Use {
     std::uint32_t storage;

@@ -13,11 +13,11 @@ namespace assay::formats::torch {
 
 namespace {
 
-constexpr std::uint64_t kFreeVisits = 100'000;               // allowance for shared containers, beyond the graph's own size
-constexpr std::uint64_t kBytesPerVisit = 16;                 // bytes that cost as much to look at as a visit
+constexpr std::uint64_t kFreeVisits = 100'000;                  // allowance for shared containers, beyond the graph's own size
+constexpr std::uint64_t kBytesPerVisit = 16;                    // bytes that cost as much to look at as a visit
 constexpr std::uint64_t kNameBytes = std::uint64_t{256} << 20;  // all names and keys together
 constexpr std::size_t kMetadataEntries = 100'000;
-constexpr std::size_t kListedItems = 64;      // a longer list is only counted
+constexpr std::size_t kListedItems = 64;  // a longer list is only counted
 constexpr std::size_t kListedBytes = 8192;
 constexpr std::size_t kTextBytes = 1u << 16;  // of one text or object description
 constexpr unsigned kWrappers = 64;            // a parameter around a tensor around …
@@ -217,7 +217,9 @@ Result<void> Walker::visit(Node node) {
       return {};
     }
     case Kind::bytes:
-    case Kind::bytearray: add_text(MetadataEntry::Kind::object, concat(pickle::kind_name(kind), " of ", graph_.bytes(node).size())); return {};
+    case Kind::bytearray:
+      add_text(MetadataEntry::Kind::object, concat(pickle::kind_name(kind), " of ", graph_.bytes(node).size()));
+      return {};
     case Kind::extension:
     case Kind::buffer: add_text(MetadataEntry::Kind::object, pickle::kind_name(kind)); return {};
     default: add_plain(node); return {};
@@ -289,7 +291,8 @@ Result<void> Walker::list_rebuilt(Node outer, Node node, bool parameter) {
       else add_entry({.kind = EntryKind::real, .real = r.scalar.real});
       break;
     case Form::container:
-      if (r.groups.size() == 1 && r.parts.empty() && r.groups[0].kind == GroupKind::items && !r.is_object && one_entry(r.groups[0].node)) return {};
+      if (r.groups.size() == 1 && r.parts.empty() && r.groups[0].kind == GroupKind::items && !r.is_object && one_entry(r.groups[0].node))
+        return {};
       if (r.is_object) add_text(EntryKind::object, r.text);
       break;
     case Form::opaque:

@@ -20,11 +20,11 @@ class Walker {
  private:
   struct Frame {
     Group group;
-    Node owner = kNoNode;      // leaves the path with this frame
-    std::uint32_t next = 0;    // child to visit
+    Node owner = kNoNode;    // leaves the path with this frame
+    std::uint32_t next = 0;  // child to visit
     std::uint32_t end = 0;
-    std::uint32_t path = 0;    // length of the name the children stand under
-    std::uint32_t parts = 0;   // where this frame's parts begin
+    std::uint32_t path = 0;   // length of the name the children stand under
+    std::uint32_t parts = 0;  // where this frame's parts begin
   };
   struct Origin {  // of a tensor: for telling a repeated dict key from two paths of one name
     Node parent, key;

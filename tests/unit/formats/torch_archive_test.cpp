@@ -76,7 +76,8 @@ TEST(TorchArchive, Versions) {
     return open_bytes(zip.build());
   };
   for (const char* const fine : {"3", "3\n", " 3", "3abc", "10"}) EXPECT_FALSE(with(fine)->findings.has(Code::bad_version)) << fine;
-  for (const char* const odd : {"0", "11", "-1", "", "x", "99999999999999999999999"}) EXPECT_TRUE(with(odd)->findings.has(Code::bad_version)) << odd;
+  for (const char* const odd : {"0", "11", "-1", "", "x", "99999999999999999999999"})
+    EXPECT_TRUE(with(odd)->findings.has(Code::bad_version)) << odd;
   EXPECT_TRUE(with("11")->complete);
 }
 
@@ -160,7 +161,8 @@ TEST(TorchArchive, RangesAreAskedForSparingly) {
       ASSERT_EQ(error_of(checkpoint), "need-range");
       const std::uint64_t offset = *checkpoint.error().where().offset, length = *checkpoint.error().where().length;
       ASSERT_LE(length, bytes.size() - offset);
-      source->add(offset, {bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes.begin() + static_cast<std::ptrdiff_t>(offset + length)});
+      source->add(offset,
+                  {bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes.begin() + static_cast<std::ptrdiff_t>(offset + length)});
       continue;
     }
     auto whole = open_bytes(bytes);

@@ -34,33 +34,38 @@ TEST_P(TorchBounds, RefusesOnlyWhatReachesOutside) {
 
 INSTANTIATE_TEST_SUITE_P(
     Views, TorchBounds,
-    ::testing::Values(Bounds{"whole", {}, ""}, Bounds{"last_element", {.offset = "3", .size = tuple({"1"})}, ""},
-                      Bounds{"one_past", {.offset = "4", .size = tuple({"1"})}, "out-of-storage"},
-                      Bounds{"slice_past", {.offset = "2"}, "out-of-storage"}, Bounds{"stride_past", {.size = tuple({"2"}), .stride = tuple({"4"})}, "out-of-storage"},
-                      Bounds{"stride_fits", {.size = tuple({"2"}), .stride = tuple({"3"})}, ""},
-                      Bounds{"expanded", {.size = tuple({"1099511627776", "4"}), .stride = tuple({"0", "1"})}, ""},
-                      Bounds{"overlapping", {.size = tuple({"3", "2"}), .stride = tuple({"1", "1"})}, ""},
-                      Bounds{"scalar", {.offset = "3", .size = "(t", .stride = "(t"}, ""},
-                      Bounds{"empty_with_any_offset", {.offset = "100", .size = tuple({"2", "0"}), .stride = tuple({"1", "1"})}, ""},
-                      Bounds{"no_stride", {.size = tuple({"2", "2"}), .stride = "N"}, ""}, Bounds{"lists", {.size = "(L4L\nl", .stride = "(L1L\nl"}, ""},
-                      Bounds{"torch_size", {.size = global("torch", "Size") + "(" + tuple({"4"}) + "tR"}, ""},
-                      Bounds{"product_overflows", {.size = tuple({"4294967296", "4294967296"}), .stride = tuple({"0", "0"})}, "shape-overflow"},
-                      Bounds{"bits_overflow", {.size = tuple({"4611686018427387905"}), .stride = tuple({"0"})}, "shape-overflow"},
-                      Bounds{"reach_overflows", {.size = tuple({"4"}), .stride = tuple({"9223372036854775807"})}, "out-of-storage"},
-                      Bounds{"offset_huge", {.offset = "9223372036854775807"}, "out-of-storage"},
-                      Bounds{"size_negative", {.size = tuple({"-1"})}, "bad-shape"}, Bounds{"stride_negative", {.stride = tuple({"-1"})}, "bad-stride"},
-                      Bounds{"offset_negative", {.offset = "-8"}, "bad-stride"}, Bounds{"size_beyond_64_bits", {.size = tuple({"99999999999999999999"})}, "bad-shape"},
-                      Bounds{"size_is_text", {.size = text("4")}, "malformed-tensor"}, Bounds{"size_missing", {.size = "N"}, "malformed-tensor"},
-                      Bounds{"ranks_differ", {.size = tuple({"2", "2"})}, "malformed-tensor"},
-                      Bounds{"storage_is_text", {.storage = text("0")}, "malformed-tensor"},
-                      Bounds{"id_is_not_storage", {.storage = "(" + text("module") + "tQ"}, "malformed-tensor"},
-                      Bounds{"id_without_numel", {.storage = "(" + text("storage") + global("torch", "FloatStorage") + text("0") + "tQ"}, "malformed-tensor"},
-                      Bounds{"numel_negative", {.storage = storage("0", "-4")}, "malformed-tensor"},
-                      Bounds{"missing_record", {.storage = storage("9")}, "missing-storage"},
-                      Bounds{"key_is_no_path", {.storage = storage("../version")}, "missing-storage"},
-                      Bounds{"empty_key", {.storage = storage("")}, "missing-storage"},
-                      Bounds{"claims_more_than_stored", {.storage = storage("0", "1000"), .size = tuple({"10"})}, "storage-size-mismatch"},
-                      Bounds{"claims_beyond_64_bits", {.storage = storage("0", "9223372036854775807"), .size = tuple({"10"})}, "storage-size-mismatch"}),
+    ::testing::Values(
+        Bounds{"whole", {}, ""}, Bounds{"last_element", {.offset = "3", .size = tuple({"1"})}, ""},
+        Bounds{"one_past", {.offset = "4", .size = tuple({"1"})}, "out-of-storage"},
+        Bounds{"slice_past", {.offset = "2"}, "out-of-storage"},
+        Bounds{"stride_past", {.size = tuple({"2"}), .stride = tuple({"4"})}, "out-of-storage"},
+        Bounds{"stride_fits", {.size = tuple({"2"}), .stride = tuple({"3"})}, ""},
+        Bounds{"expanded", {.size = tuple({"1099511627776", "4"}), .stride = tuple({"0", "1"})}, ""},
+        Bounds{"overlapping", {.size = tuple({"3", "2"}), .stride = tuple({"1", "1"})}, ""},
+        Bounds{"scalar", {.offset = "3", .size = "(t", .stride = "(t"}, ""},
+        Bounds{"empty_with_any_offset", {.offset = "100", .size = tuple({"2", "0"}), .stride = tuple({"1", "1"})}, ""},
+        Bounds{"no_stride", {.size = tuple({"2", "2"}), .stride = "N"}, ""}, Bounds{"lists", {.size = "(L4L\nl", .stride = "(L1L\nl"}, ""},
+        Bounds{"torch_size", {.size = global("torch", "Size") + "(" + tuple({"4"}) + "tR"}, ""},
+        Bounds{"product_overflows", {.size = tuple({"4294967296", "4294967296"}), .stride = tuple({"0", "0"})}, "shape-overflow"},
+        Bounds{"bits_overflow", {.size = tuple({"4611686018427387905"}), .stride = tuple({"0"})}, "shape-overflow"},
+        Bounds{"reach_overflows", {.size = tuple({"4"}), .stride = tuple({"9223372036854775807"})}, "out-of-storage"},
+        Bounds{"offset_huge", {.offset = "9223372036854775807"}, "out-of-storage"},
+        Bounds{"size_negative", {.size = tuple({"-1"})}, "bad-shape"}, Bounds{"stride_negative", {.stride = tuple({"-1"})}, "bad-stride"},
+        Bounds{"offset_negative", {.offset = "-8"}, "bad-stride"},
+        Bounds{"size_beyond_64_bits", {.size = tuple({"99999999999999999999"})}, "bad-shape"},
+        Bounds{"size_is_text", {.size = text("4")}, "malformed-tensor"}, Bounds{"size_missing", {.size = "N"}, "malformed-tensor"},
+        Bounds{"ranks_differ", {.size = tuple({"2", "2"})}, "malformed-tensor"},
+        Bounds{"storage_is_text", {.storage = text("0")}, "malformed-tensor"},
+        Bounds{"id_is_not_storage", {.storage = "(" + text("module") + "tQ"}, "malformed-tensor"},
+        Bounds{"id_without_numel",
+               {.storage = "(" + text("storage") + global("torch", "FloatStorage") + text("0") + "tQ"},
+               "malformed-tensor"},
+        Bounds{"numel_negative", {.storage = storage("0", "-4")}, "malformed-tensor"},
+        Bounds{"missing_record", {.storage = storage("9")}, "missing-storage"},
+        Bounds{"key_is_no_path", {.storage = storage("../version")}, "missing-storage"},
+        Bounds{"empty_key", {.storage = storage("")}, "missing-storage"},
+        Bounds{"claims_more_than_stored", {.storage = storage("0", "1000"), .size = tuple({"10"})}, "storage-size-mismatch"},
+        Bounds{"claims_beyond_64_bits", {.storage = storage("0", "9223372036854775807"), .size = tuple({"10"})}, "storage-size-mismatch"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(TorchBounds, RankIsLimited) {
@@ -106,7 +111,8 @@ TEST(TorchStorages, MetaTensorsAreNotDamage) {
 }
 
 TEST(TorchStorages, UnreadableMembersRefuseTheirTensorsOnly) {
-  for (const auto& [flags, method, code] : {std::tuple<std::uint16_t, std::uint16_t, Code>{1, 0, Code::encrypted_member}, {0, 14, Code::unsupported_compression}}) {
+  for (const auto& [flags, method, code] :
+       {std::tuple<std::uint16_t, std::uint16_t, Code>{1, 0, Code::encrypted_member}, {0, 14, Code::unsupported_compression}}) {
     ZipBuilder zip = archive_of(dict({{"w", tensor({.storage = storage("1")})}, {"ok", tensor()}}) + ".");
     zip.add({.name = "archive/data/1", .data = numbers_1_to_4(), .method = method, .flags = flags});
     auto checkpoint = open_bytes(zip.build());
@@ -145,7 +151,8 @@ TEST(TorchPackedTypes, FourBitPairsCountValues) {
 TEST(TorchPackedTypes, RowsOfQuantizedValuesStartOnBytes) {
   const std::string view = "L0L\n" + tuple({"3", "5"}) + tuple({"5", "1"});
   const std::string quantizer = "(" + global("torch", "per_tensor_affine") + "F0.5\nI0\nt";
-  auto checkpoint = open_pickle(dict({{"q", global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "9", "QUInt4x2Storage") + view + quantizer + "I00\nNtR"}}));
+  auto checkpoint = open_pickle(dict(
+      {{"q", global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "9", "QUInt4x2Storage") + view + quantizer + "I00\nNtR"}}));
   ASSERT_TRUE(checkpoint);
   const Tensor& q = checkpoint->tensors[0];
   EXPECT_TRUE(q.readable) << codes_of(*checkpoint);

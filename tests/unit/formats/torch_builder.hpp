@@ -24,11 +24,14 @@ inline std::string tuple(Numbers numbers) {
   return text + "t";
 }
 
-inline std::string global(std::string_view module, std::string_view name) { return "c" + std::string(module) + "\n" + std::string(name) + "\n"; }
+inline std::string global(std::string_view module, std::string_view name) {
+  return "c" + std::string(module) + "\n" + std::string(name) + "\n";
+}
 inline std::string text(std::string_view value) { return "V" + std::string(value) + "\n"; }
 
 /// A persistent id of the storage `key`.
-inline std::string storage(std::string_view key = "0", std::string_view numel = "4", std::string_view type = "FloatStorage", std::string_view location = "cpu") {
+inline std::string storage(std::string_view key = "0", std::string_view numel = "4", std::string_view type = "FloatStorage",
+                           std::string_view location = "cpu") {
   return "(" + text("storage") + global("torch", type) + text(key) + text(location) + "L" + std::string(numel) + "L\ntQ";
 }
 
@@ -45,8 +48,8 @@ inline std::string tensor(const View& view = {}) {
 }
 /// The same through _rebuild_tensor_v3, with a dtype.
 inline std::string tensor_v3(const View& view, std::string_view dtype) {
-  return global("torch._utils", "_rebuild_tensor_v3") + "(" + view.storage + "L" + view.offset + "L\n" + view.size + view.stride + "I00\nN" +
-         global("torch", dtype) + "tR";
+  return global("torch._utils", "_rebuild_tensor_v3") + "(" + view.storage + "L" + view.offset + "L\n" + view.size + view.stride +
+         "I00\nN" + global("torch", dtype) + "tR";
 }
 
 /// A dict of (key, value) pickles; keys are texts.

@@ -7,7 +7,9 @@
 namespace assay::test {
 namespace {
 
-std::string object(std::string_view module, std::string_view name, const std::string& state) { return global(module, name) + "(t\x81" + state + "b"; }
+std::string object(std::string_view module, std::string_view name, const std::string& state) {
+  return global(module, name) + "(t\x81" + state + "b";
+}
 
 TEST(TorchWalk, ObjectsShowTheirAttributes) {
   auto checkpoint = open_pickle(dict({{"a", object("my.pkg", "Thing", dict({{"w", tensor()}, {"n", "I7\n"}}))},
@@ -24,12 +26,15 @@ TEST(TorchWalk, ObjectsShowTheirAttributes) {
 }
 
 TEST(TorchWalk, ModulesNameTensorsAsStateDictDoes) {
-  const auto module = [](const std::string& parameters, const std::string& buffers, const std::string& modules, const std::string& more = "") {
-    return object("models.net", "Net", "(d" + text("training") + "I01\ns" + text("_parameters") + parameters + "s" + text("_buffers") + buffers + "s" +
-                                           text("_backward_hooks") + global("collections", "OrderedDict") + "(tRs" + text("_modules") + modules + "s" + more);
+  const auto module = [](const std::string& parameters, const std::string& buffers, const std::string& modules,
+                         const std::string& more = "") {
+    return object("models.net", "Net",
+                  "(d" + text("training") + "I01\ns" + text("_parameters") + parameters + "s" + text("_buffers") + buffers + "s" +
+                      text("_backward_hooks") + global("collections", "OrderedDict") + "(tRs" + text("_modules") + modules + "s" + more);
   };
   const std::string inner = module(dict({{"weight", tensor()}, {"bias", "N"}}), dict({{"mean", tensor()}}), "(d");
-  auto checkpoint = open_pickle(module(dict({{"scale", tensor()}}), "(d", dict({{"fc", inner}, {"gone", "N"}}), text("extra") + tensor() + "s"));
+  auto checkpoint =
+      open_pickle(module(dict({{"scale", tensor()}}), "(d", dict({{"fc", inner}, {"gone", "N"}}), text("extra") + tensor() + "s"));
   ASSERT_TRUE(checkpoint);
   EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"scale", "fc.weight", "fc.mean", "extra"}));
   EXPECT_FALSE(metadata(*checkpoint, "fc.bias"));
@@ -39,7 +44,9 @@ TEST(TorchWalk, ModulesNameTensorsAsStateDictDoes) {
 }
 
 TEST(TorchWalk, ForeignClassesAreNamedOnce) {
-  auto checkpoint = open_pickle(dict({{"a", object("my.pkg", "Thing", "(d")}, {"b", object("my.pkg", "Thing", "(d")}, {"c", global("os", "system") + "(" + text("true") + "tR"},
+  auto checkpoint = open_pickle(dict({{"a", object("my.pkg", "Thing", "(d")},
+                                      {"b", object("my.pkg", "Thing", "(d")},
+                                      {"c", global("os", "system") + "(" + text("true") + "tR"},
                                       {"w", tensor()}}));
   ASSERT_TRUE(checkpoint);
   std::vector<std::string> messages;
@@ -138,14 +145,21 @@ TEST(TorchWalk, OneNameByTwoPathsKeepsBoth) {
 }
 
 TEST(TorchWalk, AccessoriesOfTensors) {
-  const std::string meta = global("torch._utils", "_rebuild_meta_tensor_no_storage") + "(" + global("torch", "float16") + tuple({"2", "3"}) + tuple({"3", "1"}) + "I00\ntR";
-  const std::string xla = global("torch._utils", "_rebuild_xla_tensor") + "(" + tensor() + global("torch", "float32") + text("xla:0") + "I00\ntR";
+  const std::string meta = global("torch._utils", "_rebuild_meta_tensor_no_storage") + "(" + global("torch", "float16") +
+                           tuple({"2", "3"}) + tuple({"3", "1"}) + "I00\ntR";
+  const std::string xla =
+      global("torch._utils", "_rebuild_xla_tensor") + "(" + tensor() + global("torch", "float32") + text("xla:0") + "I00\ntR";
   const std::string nested = global("torch._utils", "_rebuild_nested_tensor") + "(" + tensor() + tensor() + tensor() + tensor() + "tR";
-  const std::string jit = global("torch._utils", "_rebuild_sparse_tensor") + "(I1\n" + tuple({"2", "2"}) + "I00\n" + tensor() + tensor() + "NtR";
-  auto checkpoint = open_pickle(dict({{"meta", meta}, {"xla", xla}, {"nested", nested}, {"jit", jit}, {"buried", global("os", "_rebuild_tensor_v2") + "(" + tensor() + "tR"}}));
+  const std::string jit =
+      global("torch._utils", "_rebuild_sparse_tensor") + "(I1\n" + tuple({"2", "2"}) + "I00\n" + tensor() + tensor() + "NtR";
+  auto checkpoint = open_pickle(dict({{"meta", meta},
+                                      {"xla", xla},
+                                      {"nested", nested},
+                                      {"jit", jit},
+                                      {"buried", global("os", "_rebuild_tensor_v2") + "(" + tensor() + "tR"}}));
   ASSERT_TRUE(checkpoint);
-  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"meta", "xla", "nested.values", "nested.sizes", "nested.strides", "nested.storage_offsets",
-                                                             "jit.indices", "jit.values", "buried.0"}));
+  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"meta", "xla", "nested.values", "nested.sizes", "nested.strides",
+                                                             "nested.storage_offsets", "jit.indices", "jit.values", "buried.0"}));
   EXPECT_EQ(checkpoint->find("meta")->dtype, DType::f16);
   EXPECT_FALSE(checkpoint->find("meta")->readable);
   EXPECT_TRUE(checkpoint->complete);

@@ -25,16 +25,18 @@ std::vector<std::byte> counting(std::size_t n) {
 std::vector<TensorToWrite> sample(const std::vector<std::byte>& bytes) {
   std::vector<TensorToWrite> tensors;
   const std::span<const std::byte> all(bytes);
-  for (const DType dtype : {DType::bool_, DType::u8, DType::i8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64, DType::f16, DType::bf16,
-                            DType::f32, DType::f64, DType::c32, DType::c64, DType::c128, DType::f8_e5m2, DType::f8_e4m3, DType::f8_e8m0, DType::f8_e4m3fnuz,
-                            DType::f8_e5m2fnuz, DType::f4})
+  for (const DType dtype :
+       {DType::bool_,   DType::u8,      DType::i8,      DType::i16,         DType::u16,         DType::i32, DType::u32, DType::i64,
+        DType::u64,     DType::f16,     DType::bf16,    DType::f32,         DType::f64,         DType::c32, DType::c64, DType::c128,
+        DType::f8_e5m2, DType::f8_e4m3, DType::f8_e8m0, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz, DType::f4})
     tensors.push_back({"type." + std::string(dtype_name(dtype)), dtype, {2, 1, 1, 4}, all.first(dtype_bits(dtype))});
   tensors[0].bytes = all.first(8);
   tensors.push_back({"scalar", DType::f32, {}, all.subspan(8, 4)});
   tensors.push_back({"empty", DType::f32, {3, 0}, {}});
   tensors.push_back({"tied_a", DType::i16, {100}, all.subspan(256, 200)});
   tensors.push_back({"tied_b", DType::i16, {10, 10}, all.subspan(256, 200)});
-  for (int i = 0; i < 1200; ++i) tensors.push_back({"many." + std::to_string(i), DType::u8, {1}, all.subspan(static_cast<std::size_t>(i % 256), 1)});
+  for (int i = 0; i < 1200; ++i)
+    tensors.push_back({"many." + std::to_string(i), DType::u8, {1}, all.subspan(static_cast<std::size_t>(i % 256), 1)});
   return tensors;
 }
 
@@ -67,7 +69,8 @@ TEST(WriteTorchZip, IsReadBackByteForByte) {
   }
   EXPECT_EQ(checkpoint->find("tied_a")->storage, checkpoint->find("tied_b")->storage);
   if (const char* const path = std::getenv("ASSAY_WRITTEN_TORCH_ZIP"))
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(written->data()), static_cast<std::streamsize>(written->size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(written->data()), static_cast<std::streamsize>(written->size()));
 }
 
 TEST(WriteTorchZip, IsDeterministicAndWhole) {
