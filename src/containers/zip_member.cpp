@@ -17,7 +17,7 @@ namespace {
 constexpr struct {
   std::uint16_t method;
   std::string_view name;
-} kMethods[] = {{1, "shrink"},   {6, "implode"}, {9, "deflate64"}, {10, "dcl implode"}, {12, "bzip2"}, {14, "lzma"},
+} kMethods[] = {{0, "stored"},   {1, "shrink"},  {6, "implode"}, {8, "deflated"}, {9, "deflate64"}, {10, "dcl implode"}, {12, "bzip2"}, {14, "lzma"},
                 {16, "cmpsc"},   {18, "terse"},  {19, "lz77"},     {20, "zstd (old number)"}, {93, "zstd"}, {94, "mp3"},
                 {95, "xz"},      {96, "jpeg"},   {97, "wavpack"},  {98, "ppmd"},        {99, "aes encryption"}};
 
