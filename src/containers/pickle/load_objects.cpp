@@ -151,6 +151,7 @@ void load_build(Machine& m, const Step&) {
     cell.states = static_cast<std::uint32_t>(m.data.states.size());
   }
   if (m.extend(m.data.states[cell.states - 1], {&state, 1})) m.pop();
+  m.skip_raw(object);
 }
 
 namespace {

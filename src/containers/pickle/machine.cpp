@@ -330,11 +330,23 @@ void load_frame(Machine& m, const Step& step) {
   m.frame_end = m.position + static_cast<std::size_t>(step.number);
 }
 
+void Machine::skip_raw(Node object) {
+  if (raw == nullptr || ended) return;
+  const std::size_t left = stream.size() - position;
+  const std::uint64_t n = raw->raw_bytes(*graph, object, stream.from(position));
+  if (n > left) return fail(Code::truncated, concat("is followed by ", n, " bytes of an array, ", left, " are left"));
+  position += static_cast<std::size_t>(n);
+  if (position >= frame_end) frame_end = 0;
+}
+
 namespace {
-Graph parse_into(Graph graph, const Limits& limits) {
+Graph parse_into(Graph graph, const Limits& limits, RawReader* raw = nullptr) {
   // A typical stream has a value every 5 to 10 bytes; what it claims is not looked at.
   graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 8, 1u << 10));
-  Machine(graph.data(), limits).run();
+  Machine machine(graph.data(), limits);
+  machine.graph = &graph;
+  machine.raw = raw;
+  machine.run();
   return graph;
 }
 }  // namespace
@@ -350,6 +362,12 @@ Graph parse(ByteBlock stream, const Limits& limits) {
   graph.data().owned = std::move(stream);
   graph.data().stream = graph.data().owned.view();
   return parse_into(std::move(graph), limits);
+}
+
+Graph parse(ByteView stream, const Limits& limits, RawReader& raw) {
+  Graph graph;
+  graph.data().stream = stream;
+  return parse_into(std::move(graph), limits, &raw);
 }
 
 }  // namespace assay::pickle

@@ -91,6 +91,10 @@ struct Machine {
   int protocol = 0;           // the latest PROTO
   std::uint64_t long_digits = 0;
   bool ended = false;  // by STOP or a broken rule
+  const Graph* graph = nullptr;  // whose data this is; set with `raw`
+  RawReader* raw = nullptr;
+  /// Steps over what a loader reads by other means behind the BUILD of `object`.
+  void skip_raw(Node object);
 
  private:
   bool underflow(std::size_t n);

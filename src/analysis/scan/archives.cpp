@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zip archives: every member whatever its name, by the directory, by the local header where that says otherwise, and by neither where
+// both are lost. Nothing is unpacked to disk.
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/scan/scanner.hpp"
+#include "analysis/scan/sniff.hpp"
+#include "base/arith.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "bytes/window.hpp"
+#include "containers/inflate.hpp"
+#include "containers/inflate_stream.hpp"
+#include "containers/zip_layout.hpp"
+
+namespace assay::scan {
+
+namespace {
+
+constexpr std::uint64_t kUnpackedLook = std::uint64_t{1} << 20;
+constexpr std::uint64_t kStorageLook = 512;
+
+/// Findings about the archive after which readers may disagree on what it holds.
+bool breaks_rules(Code code) {
+  return code == Code::bad_zip || code == Code::ambiguous_archive || code == Code::name_mismatch || code == Code::overlapping_members ||
+         code == Code::truncated || code == Code::limit_exceeded;
+}
+
+/// The member torch.load reads: data.pkl under the first entry's first folder.
+std::string torch_root(const zip::Directory& directory) {
+  if (directory.members.empty()) return {};
+  const std::string_view first = directory.members[0].name;
+  const std::size_t slash = first.find('/');
+  if (slash == std::string_view::npos) return {};
+  const zip::Member* data = directory.find(concat(first.substr(0, slash), "/data.pkl"));
+  return data != nullptr ? std::string(data->name) : std::string();
+}
+
+/// Path tricks that matter to whoever unpacks.
+bool escapes_folder(std::string_view name) {
+  if (name.starts_with('/') || name.starts_with('\\') || (name.size() > 1 && name[1] == ':')) return true;
+  for (std::size_t at = 0; at <= name.size();) {
+    const std::size_t end = std::min(name.find_first_of("/\\", at), name.size());
+    if (name.substr(at, end - at) == "..") return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Scanner::is_torch_script(const zip::Directory& directory) {
+  bool code = false, constants = false;
+  for (const zip::Member& member : directory.members) {
+    code |= member.name.find("/code/") != std::string_view::npos;
+    constants |= member.name.ends_with("/constants.pkl");
+  }
+  return code && constants;
+}
+
+Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
+  report_.members[row].kind = "zip";
+  auto read = zip::read_directory(piece.source, limits_);
+  if (!read) {
+    if (read.error().code() == Code::need_range || read.error().code() == Code::io_error) return std::unexpected(std::move(read).error());
+    take_error(row, piece, read.error());
+    return search(piece, row, 0);
+  }
+  const zip::Directory directory = *std::move(read);
+  std::unordered_set<std::string_view> odd;  // members that some reader would read otherwise
+  ASSAY_TRY(const Findings local, zip::compare_local_headers(piece.source, directory));
+  for (const Findings* findings : {&directory.findings, &local}) {
+    for (const Finding& finding : findings->list()) take_zip_finding(piece, row, finding);
+    for (const auto& [code, count] : findings->counts())
+      if (breaks_rules(code)) mark(row, Status::malformed);
+  }
+  for (const Finding& finding : local.list()) odd.insert(finding.where.member);
+  const bool torch_script = is_torch_script(directory);
+  if (piece.name.empty()) {
+    weights_target_ = torch_root(directory);
+    if (torch_script) {
+      report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``"};
+      weights_target_.clear();
+    }
+    if (weights_target_.empty()) weights_target_ = "/";
+  }
+  if (directory.prefix != 0) {
+    ASSAY_CHECK(scan_rest(piece, row, 0, directory.prefix, "before the archive"));
+  }
+  // Pickles first: they tell which members are storages.
+  std::vector<const zip::Member*> later;
+  for (const zip::Member& member : directory.members) {
+    const std::size_t slash = member.name.rfind('/');
+    const std::string_view last = slash == std::string_view::npos ? member.name : member.name.substr(slash + 1);
+    if (member.size > kSniffed || (!last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos)) later.push_back(&member);
+    else ASSAY_CHECK(scan_member(piece, row, member, false, torch_script, odd.contains(member.name)));
+  }
+  std::stable_partition(later.begin(), later.end(), [](const zip::Member* m) { return lowered(m->name).ends_with(".pkl"); });
+  for (const zip::Member* member : later) {
+    const bool storage = is_storage(join(piece.name, member->name)) && !lowered(member->name).ends_with(".pkl");
+    ASSAY_CHECK(scan_member(piece, row, *member, storage, torch_script, odd.contains(member->name)));
+  }
+  if (directory.cut) {
+    ASSAY_CHECK(scan_cut(piece, row, *directory.cut, torch_script));
+  }
+  if (directory.end_offset < piece.source.size()) return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
+  return {};
+}
+
+void Scanner::take_zip_finding(const Piece& piece, Row row, Finding finding) {
+  static_cast<void>(row);
+  if (!piece.name.empty()) finding.where.member = join(piece.name, finding.where.member);
+  if (finding.where.offset) {
+    if (piece.base) finding.where.offset = *piece.base + *finding.where.offset;
+    else finding.where.offset.reset();
+  }
+  report_.findings.add(std::move(finding));
+}
+
+/// The member in which a file without a directory ends: what is there of it.
+Result<void> Scanner::scan_cut(const Piece& piece, Row row, const zip::Member& member, bool torch_script) {
+  mark(row, Status::malformed);
+  zip::Member rest = member;
+  rest.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
+  if (rest.method == 0) rest.size = rest.packed_size;
+  const bool storage = is_storage(join(piece.name, member.name));
+  return scan_member_bytes(piece, row, rest, storage, torch_script, rest.method);
+}
+
+Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, bool odd) {
+  const auto complain = [&](Status status, Code code, std::string words) {
+    mark(row, status);
+    Finding finding(code, concat("member ", quote(member.name), ' ', words), {.member = join(archive.name, member.name)});
+    if (archive.base) finding.where.offset = *archive.base + member.header_offset;
+    report_.findings.add(std::move(finding));
+  };
+  if (escapes_folder(member.name)) complain(Status::malformed, Code::path_escapes, "has a name that leaves the archive's folder");
+  if (member.name.find('\0') != std::string_view::npos) complain(Status::malformed, Code::odd_name, "has a NUL in its name");
+  if (member.encrypted() || (member.flags & 0x20) != 0)
+    complain(Status::incomplete, Code::encrypted_member, (member.flags & 0x20) != 0 && !member.encrypted() ? "claims to be a patch" : "claims to be encrypted; its bytes are read as they are");
+  const bool known = member.method == 0 || member.method == 8;
+  if (!known) complain(Status::incomplete, Code::unsupported_compression, concat("is packed with method ", member.method, ", which is not unpacked here"));
+  zip::Member plain = member;
+  plain.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
+  ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, torch_script, known ? member.method : 0));
+  if (!odd && known) return {};
+  // Some readers would take the bytes otherwise.
+  return scan_member_bytes(archive, row, plain, false, torch_script, known && member.method == 8 ? 0 : 8);
+}
+
+Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, std::uint16_t method) {
+  zip::Member located = member;
+  located.packed_size = 0;  // where the data is; how much of it is there is seen below
+  auto begin = zip::data_offset(archive.source, located);
+  if (!begin) {
+    if (begin.error().code() == Code::need_range || begin.error().code() == Code::io_error) return std::unexpected(std::move(begin).error());
+    take_error(row, archive, begin.error());
+    return {};
+  }
+  const bool as_claimed = method == member.method;
+  const std::uint64_t left = archive.source.size() - *begin;
+  if (member.packed_size > left) {
+    mark(row, Status::malformed);
+    if (as_claimed)
+      find(row, archive, Code::truncated, concat("member ", quote(member.name), " needs ", member.packed_size, " bytes, ", left, " are left"), *begin);
+  }
+  Piece piece{.source = archive.source, .name = join(archive.name, member.name), .base = {}, .depth = archive.depth + 1, .torch_script = torch_script};
+  if (method == 0) {
+    if (as_claimed && member.packed_size != member.size) {
+      mark(row, Status::malformed);
+      find(row, archive, Code::bad_zip, concat("member ", quote(member.name), " is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"), *begin);
+    }
+    const WindowSource window(archive.source, *begin, std::min(left, std::max(member.packed_size, member.size)));
+    Piece inner{.source = window, .name = piece.name, .base = {}, .depth = piece.depth, .torch_script = torch_script};
+    if (archive.base) inner.base = *archive.base + *begin;
+    return scan_inner(row, inner, storage, as_claimed ? member.crc : 0);
+  }
+  ASSAY_TRY(const ByteBlock packed, archive.source.view(*begin, std::min(left, member.packed_size)));
+  return scan_deflated(archive, row, member, packed.view(), std::move(piece.name), storage, torch_script, as_claimed);
+}
+
+Result<void> Scanner::scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, std::string name, bool storage, bool torch_script,
+                                    bool as_claimed) {
+  // A look first: bombs are mostly zeros, and zeros are no pickle.
+  const std::uint64_t most = std::min(limits_.inflate_pickle_bytes, kMostUnpacked - std::min(kMostUnpacked, unpacked_));
+  Inflated unpacked = inflate_stream(packed, std::min(most, storage ? kStorageLook : kUnpackedLook));
+  const auto is_cut = [&] { return unpacked.broken && unpacked.broken->code() == Code::limit_exceeded; };
+  bool only_front = false;
+  if (is_cut()) {
+    ASSAY_TRY(const bool worth, worth_unpacking(unpacked.bytes));
+    only_front = storage || !worth;
+    if (!only_front) unpacked = inflate_stream(packed, most);
+  }
+  unpacked_ += unpacked.bytes.size();
+  if (!as_claimed && unpacked.broken && unpacked.bytes.empty()) return {};  // a guess that was wrong
+  if (unpacked.broken && !(only_front && is_cut()) && as_claimed) {
+    Error error = std::move(*unpacked.broken);
+    take_error(row, archive, Error(error.code(), concat("member ", quote(member.name), ": ", error.what())).at(member.header_offset).in_member(member.name));
+  }
+  if (as_claimed && !unpacked.broken && (unpacked.bytes.size() != member.size || unpacked.consumed != packed.size())) {
+    mark(row, Status::malformed);
+    find(row, archive, Code::inflate_failed,
+         concat("member ", quote(member.name), " unpacks to ", unpacked.bytes.size(), " bytes, ", member.size, " are claimed"), member.header_offset);
+  }
+  const MemorySource source(std::move(unpacked.bytes));
+  const Piece inner{.source = source, .name = std::move(name), .base = {}, .depth = archive.depth + 1, .torch_script = torch_script};
+  if (only_front && !storage) {
+    report_.members[add_row(inner, "data")].size = member.size;
+    return {};
+  }
+  return scan_inner(row, inner, storage, as_claimed && !only_front ? member.crc : 0);
+}
+
+/// True when a front part looks like something that may run: a pickle, or a container of some.
+Result<bool> Scanner::worth_unpacking(std::span<const std::byte> front) const {
+  const ByteView bytes(front, 0);
+  const pickle::Graph graph = pickle::parse(bytes, limits_);
+  if (graph.reached_stop() || !graph.events().empty() || (bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16})) return true;
+  if (graph.broken() && graph.broken()->code() == Code::truncated) return true;
+  return may_be_framed(bytes);
+}
+
+Result<void> Scanner::scan_inner(Row row, const Piece& piece, bool storage, std::uint32_t crc) {
+  const Row inner = report_.members.size();
+  if (storage) {
+    ASSAY_CHECK(scan_storage(piece));
+  } else if (piece.depth > kDeepest) {
+    add_row(piece, "unopened");
+    mark(inner, Status::incomplete);
+    find(inner, piece, Code::limit_exceeded, concat("more than ", kDeepest, " archives within each other"));
+  } else {
+    ASSAY_CHECK(scan(piece));
+  }
+  if (report_.members.size() == inner) return {};
+  const std::string_view kind = report_.members[inner].kind;
+  if (crc != 0 && (kind == "pickle" || kind == "torch-legacy") && piece.source.size() <= limits_.inflate_pickle_bytes) {
+    ASSAY_TRY(const ByteBlock bytes, piece.source.view(0, piece.source.size()));
+    if (const std::uint32_t found = crc32(bytes.view().span()); found != crc) {
+      Finding finding(Code::crc_mismatch, concat("member ", quote(piece.name), " has the CRC ", hex(found), ", ", hex(crc), " is claimed"), {.member = piece.name});
+      finding.severity = Severity::warning;
+      report_.findings.add(std::move(finding));
+    }
+  }
+  raise(row, report_.members[inner].verdict);
+  mark(row, report_.members[inner].status);
+  return {};
+}
+
+/// Bytes of a tensor: no loader unpickles them. Only what from its first byte on surely is a pickle is told.
+Result<void> Scanner::scan_storage(const Piece& piece) {
+  ++report_.storages;
+  const std::uint64_t size = piece.source.size();
+  if (size == 0) return {};
+  ASSAY_TRY(const ByteBlock head, piece.source.fetch(0, std::min(size, kStorageLook)));
+  const pickle::Graph front = pickle::parse(head.view(), limits_);
+  if (front.events().empty() && !(front.broken() && front.broken()->code() == Code::truncated && size > kStorageLook)) return {};
+  ASSAY_TRY(const Stream stream, parse_at(piece, 0));
+  bool imports = false, calls = false;
+  for (const pickle::Event& event : stream.graph.events()) {
+    imports |= event.kind == pickle::EventKind::import_;
+    calls |= event.kind == pickle::EventKind::call;
+  }
+  if (!calls && !(imports && stream.graph.reached_stop())) return {};
+  const Row row = add_row(piece, "storage");
+  find(row, piece, Code::extra_pickle, "the bytes of a tensor are a pickle", 0);
+  return judge(piece, row, stream, 1);
+}
+
+}  // namespace assay::scan

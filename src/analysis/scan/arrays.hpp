@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// joblib's arrays: behind the BUILD of a NumpyArrayWrapper stand the array's bytes, or a pickle where its elements are objects.
+//
+//   [padding n u8, n bytes: only where the wrapper has numpy_array_alignment_bytes] elements
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "assay/pickle.hpp"
+
+namespace assay::scan {
+
+class ArrayReader final : public pickle::RawReader {
+ public:
+  explicit ArrayReader(const Limits& limits) : limits_(limits) {}
+  std::uint64_t raw_bytes(const pickle::Graph& graph, pickle::Node object, ByteView rest) override;
+  /// The pickles of object arrays. They refer to the stream's bytes.
+  std::vector<pickle::Graph> take_nested() { return std::move(nested_); }
+
+ private:
+  const Limits& limits_;
+  std::vector<pickle::Graph> nested_;
+};
+
+struct DtypeSize {
+  std::uint64_t bytes = 0;
+  bool objects = false;
+};
+/// The item size of a pickled numpy.dtype; nothing when the value is none, or odd.
+std::optional<DtypeSize> dtype_size(const pickle::Graph& graph, pickle::Node node);
+
+}  // namespace assay::scan

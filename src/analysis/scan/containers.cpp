@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told apart by its frame, deepest frame first: safetensors, GGUF, zip, tar, packed files, arrays. Whatever it is, its first byte
+// may begin a pickle as well, which is then told.
+#include <algorithm>
+
+#include "analysis/scan/scanner.hpp"
+#include "analysis/scan/sniff.hpp"
+#include "base/arith.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "bytes/window.hpp"
+#include "containers/inflate_stream.hpp"
+#include "containers/npy.hpp"
+#include "containers/tar.hpp"
+
+namespace assay::scan {
+
+namespace {
+
+constexpr std::uint64_t kTail = 65535 + 22 + 20 + 56;
+
+bool must_propagate(const Error& error) { return error.code() == Code::need_range || error.code() == Code::io_error; }
+
+/// True when the file ends as a zip archive does, whatever it starts with.
+Result<bool> ends_as_zip(const ByteSource& source, const Limits& limits) {
+  const std::uint64_t n = std::min(source.size(), kTail);
+  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - n, n));
+  if (tail.view().text().find(std::string_view("PK\5\6", 4)) == std::string_view::npos) return false;
+  const auto directory = zip::read_directory(source, limits);
+  if (!directory) {
+    if (must_propagate(directory.error())) return std::unexpected(Error(directory.error().code(), directory.error().what()));
+    return false;
+  }
+  return !directory->salvaged && !directory->members.empty();
+}
+
+}  // namespace
+
+bool Scanner::may_be_framed(ByteView head) {
+  return head.text().starts_with("PK") || is_gzip(head) || is_zlib(head) || npy::is_npy(head) || tar::is_header(head) || !recognise_closed(head).kind.empty() ||
+         looks_like_safetensors(head, ~std::uint64_t{0}) || looks_like_gguf(head);
+}
+
+Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
+  const std::uint64_t size = piece.source.size();
+  if (looks_like_safetensors(head, size)) return scan_safetensors(piece, row);
+  if (looks_like_gguf(head)) {
+    report_.members[row].kind = "gguf";
+    if (auto checked = check_gguf(head, size); !checked) take_error(row, piece, checked.error());
+    ASSAY_CHECK(scan_second_reading(piece, row));
+    return true;
+  }
+  ASSAY_TRY(const bool zip_behind, ends_as_zip(piece.source, limits_));
+  if (zip_behind || head.text().starts_with(std::string_view("PK\3\4", 4)) || head.text().starts_with(std::string_view("PK\5\6", 4)) ||
+      head.text().starts_with(std::string_view("PK\7\10PK", 6)) || head.text().starts_with(std::string_view("PK\1\2", 4))) {
+    ASSAY_CHECK(scan_zip(piece, row));
+    ASSAY_CHECK(scan_second_reading(piece, row));
+    return true;
+  }
+  if (tar::is_header(head)) {
+    ASSAY_CHECK(scan_tar(piece, row));
+    ASSAY_CHECK(scan_second_reading(piece, row));
+    return true;
+  }
+  if (const Known closed = recognise_closed(head); !closed.kind.empty()) {
+    report_.members[row].kind = closed.kind;
+    mark(row, Status::incomplete);
+    find(row, piece, closed.code, std::string(closed.words), 0);
+    ASSAY_CHECK(scan_second_reading(piece, row));
+    return true;
+  }
+  if (npy::is_npy(head)) {
+    ASSAY_CHECK(scan_npy(piece, row));
+    ASSAY_CHECK(scan_second_reading(piece, row));
+    return true;
+  }
+  if (is_gzip(head)) {
+    ASSAY_CHECK(scan_packed(piece, row, true));
+    return true;
+  }
+  // Two bytes say little: a zlib stream must also unpack.
+  if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) {
+    ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
+    if (!pickled) ASSAY_CHECK(scan_packed(piece, row, false));
+    return true;
+  }
+  return false;
+}
+
+Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
+  const auto end = check_safetensors(piece.source, limits_);
+  if (!end && must_propagate(end.error())) return std::unexpected(Error(end.error().code(), end.error().what()));
+  report_.members[row].kind = "safetensors";
+  if (!end) {
+    // No frame after all: a pickle's first bytes may look like one.
+    ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
+    take_error(row, piece, end.error());
+    if (!pickled) ASSAY_CHECK(search(piece, row, 0));
+    return true;
+  }
+  if (*end < piece.source.size()) {
+    find(row, piece, Code::trailing_bytes, concat(counted(piece.source.size() - *end, "byte follows", "bytes follow"), " the last tensor"), *end,
+         piece.source.size() - *end);
+    mark(row, Status::malformed);
+    ASSAY_CHECK(scan_rest(piece, row, *end, piece.source.size(), "behind the last tensor"));
+  }
+  ASSAY_CHECK(scan_second_reading(piece, row));
+  return true;
+}
+
+Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
+  report_.members[row].kind = "tar";
+  auto read = tar::read_archive(piece.source, limits_);
+  if (!read) {
+    if (must_propagate(read.error())) return std::unexpected(std::move(read).error());
+    take_error(row, piece, read.error());
+    return search(piece, row, 0);
+  }
+  for (const Finding& finding : read->findings.list()) {
+    mark(row, finding.code == Code::unsupported ? Status::incomplete : Status::malformed);
+    take_zip_finding(piece, row, finding);
+  }
+  const auto has = [&](std::string_view name) { return std::ranges::any_of(read->members, [name](const tar::Member& m) { return m.name == name; }); };
+  const bool torch = has("pickle") && has("storages");
+  if (piece.name.empty() && torch) report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."};
+  for (const tar::Member& member : read->members) {
+    if (member.size == 0) continue;
+    const WindowSource window(piece.source, member.offset, member.size);
+    Piece inner{.source = window, .name = join(piece.name, member.name), .base = {}, .depth = piece.depth + 1, .torch_tar = torch};
+    if (piece.base) inner.base = *piece.base + member.offset;
+    if (torch && (member.name == "storages" || member.name == "tensors")) {
+      const Row inner_row = add_row(inner, "pickle");
+      ASSAY_CHECK(scan_streams(inner, inner_row, 0, member.name == "storages" ? Layout::tar_storages : Layout::tar_tensors));
+      raise(row, report_.members[inner_row].verdict);
+      mark(row, report_.members[inner_row].status);
+      continue;
+    }
+    ASSAY_CHECK(scan_inner(row, inner, false, 0));
+  }
+  if (read->end_offset < piece.source.size()) return scan_rest(piece, row, read->end_offset, piece.source.size(), "behind the archive");
+  return {};
+}
+
+Result<void> Scanner::scan_packed(const Piece& piece, Row row, bool gzip) {
+  report_.members[row].kind = gzip ? "gzip" : "zlib";
+  const std::uint64_t size = piece.source.size();
+  const std::uint64_t most = std::min(limits_.inflate_pickle_bytes, kMostUnpacked - std::min(kMostUnpacked, unpacked_));
+  // What unpacks to no more than the limit is no longer than this by far.
+  ASSAY_TRY(const ByteBlock packed, piece.source.view(0, std::min(size, most + (std::uint64_t{1} << 20))));
+  Inflated unpacked = gzip ? inflate_gzip(packed.view(), most) : inflate_zlib(packed.view(), most);
+  unpacked_ += unpacked.bytes.size();
+  if (unpacked.broken) take_error(row, piece, *unpacked.broken);
+  const MemorySource source(std::move(unpacked.bytes));
+  const Piece inner{.source = source, .name = join(piece.name, "unpacked"), .base = {}, .depth = piece.depth + 1};
+  ASSAY_CHECK(scan_inner(row, inner, false, 0));
+  if (report_.members.back().kind == "unknown") {
+    mark(row, Status::incomplete);
+    find(row, piece, Code::unknown_format, "what is packed is neither a pickle nor any other format that is known here", 0);
+  }
+  if (!unpacked.broken && unpacked.consumed < size) return scan_rest(piece, row, unpacked.consumed, size, "behind the packed data");
+  return {};
+}
+
+Result<void> Scanner::scan_npy(const Piece& piece, Row row) {
+  report_.members[row].kind = "npy";
+  auto header = npy::read_header(piece.source, limits_);
+  if (!header) {
+    if (must_propagate(header.error())) return std::unexpected(std::move(header).error());
+    take_error(row, piece, header.error());
+    return search(piece, row, 0);
+  }
+  if (header->has_objects) return scan_streams(piece, row, header->data_offset, Layout::plain);
+  const auto bytes = npy::data_size(*header);
+  if (!bytes) {
+    take_error(row, piece, bytes.error());
+    return search(piece, row, header->data_offset);
+  }
+  const std::uint64_t left = piece.source.size() - header->data_offset;
+  if (*bytes > left) {
+    take_error(row, piece, Error(Code::truncated, concat("the array needs ", *bytes, " bytes, ", left, " are there")).at(header->data_offset));
+    return {};
+  }
+  if (*bytes < left) return scan_rest(piece, row, header->data_offset + *bytes, piece.source.size(), "behind the array");
+  return {};
+}
+
+Result<void> Scanner::scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what) {
+  const WindowSource window(piece.source, position, end - position);
+  Piece rest{.source = window, .name = join(piece.name, concat("bytes ", what)), .base = {}, .depth = piece.depth + 1};
+  if (piece.base) rest.base = *piece.base + position;
+  ASSAY_TRY(const bool blank, is_blank(window, 0));
+  if (blank) return {};
+  const Row inner = report_.members.size();
+  ASSAY_CHECK(scan_inner(row, rest, false, 0));
+  if (report_.members[inner].kind != "unknown") return {};
+  mark(row, Status::incomplete);
+  find(row, piece, Code::unparsed_bytes, concat(counted(end - position, "byte ", "bytes "), what, end - position == 1 ? " is" : " are", " of no format that is known here"),
+       position, end - position);
+  return search(rest, inner, 0);
+}
+
+}  // namespace assay::scan

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One parsed pickle held against the list of names. The verdict comes from the log of events, never from the result alone: what a file
+// throws away it has run all the same. Internal to this folder.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/scan/scanner.hpp"
+
+namespace assay::scan {
+
+class Judge {
+ public:
+  Judge(Scanner& scanner, const Piece& piece, Scanner::Row row, const pickle::Graph& graph, std::uint32_t stream)
+      : scanner_(scanner), piece_(piece), row_(row), graph_(graph), stream_(stream) {}
+  /// Puts imports, calls and findings into the report. Fails only as reading nested pickles does.
+  void run();
+  /// Bytes that torch.storage._load_from_bytes would be given, for the caller to scan after run(): the nodes that hold them.
+  const std::vector<pickle::Node>& nested() const { return nested_; }
+
+ private:
+  using Node = pickle::Node;
+  /// What is wrong with a use of a benign name; "" when nothing is.
+  std::string check_call(Node call, Rule rule);
+  std::string check_from_type(Node args);
+  std::string check_encode(Node args) const;
+  std::string check_attribute(Node call);
+  std::string check_bytes(Node args);
+
+  const Judgement& judge_global(Node global);
+  Judgement judge_uncached(Node global) const;
+  void find_loose();
+  void look_at(Node holder, Node held);
+  void import(Node global);
+  void call(Node node);
+  void persistent(Node node);
+  void changed(Node target, std::string_view how, std::uint64_t offset);
+  void report_call(Node node, std::string callable, Verdict verdict, std::string why);
+  void unknown(std::string words, std::string callable, std::string arguments, std::string why, std::uint64_t offset);
+  void keep_call(Call call, Code code);
+  bool is_full(Verdict verdict);
+  bool is_plain(Node node) const;
+  bool is_class(Node node);
+
+  Scanner& scanner_;
+  const Piece& piece_;
+  Scanner::Row row_;
+  const pickle::Graph& graph_;
+  std::uint32_t stream_;
+  std::unordered_map<Node, Judgement> globals_;
+  std::unordered_map<Node, std::string> bad_use_;  // of globals with restricted rules: why
+  std::vector<Node> nested_;
+};
+
+}  // namespace assay::scan

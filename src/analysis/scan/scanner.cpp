@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/scan/scanner.hpp"
+
+#include <algorithm>
+
+#include "analysis/scan/sniff.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+
+namespace assay::scan {
+
+std::string_view status_name(Status status) {
+  constexpr std::string_view kNames[] = {"complete", "malformed", "incomplete"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+std::string join(const std::string& outer, std::string_view inner) {
+  return outer.empty() ? std::string(inner) : concat(outer, '/', inner);
+}
+
+// --- the report -------------------------------------------------------------------------------------------------------------
+
+Scanner::Row Scanner::add_row(const Piece& piece, std::string_view kind) {
+  report_.members.push_back({.name = piece.name, .kind = kind, .size = piece.source.size()});
+  return report_.members.size() - 1;
+}
+
+void Scanner::raise(Row row, Verdict verdict) {
+  Member& member = report_.members[row];
+  member.verdict = std::max(member.verdict, verdict);
+  report_.verdict = std::max(report_.verdict, verdict);
+}
+
+void Scanner::mark(Row row, Status status) {
+  Member& member = report_.members[row];
+  member.status = std::max(member.status, status);
+  report_.status = std::max(report_.status, status);
+}
+
+void Scanner::find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position, std::optional<std::uint64_t> length) {
+  static_cast<void>(row);
+  Where where{.member = piece.name, .length = length};
+  Finding finding(code, std::move(message));
+  if (position) {
+    if (piece.base) where.offset = *piece.base + *position;
+    else finding.facts.push_back({"position", *position});
+  }
+  finding.where = std::move(where);
+  report_.findings.add(std::move(finding));
+}
+
+void Scanner::take_error(Row row, const Piece& piece, const Error& error) {
+  const Code code = error.code();
+  const bool unseen = code == Code::limit_exceeded || code == Code::encrypted_member || code == Code::unsupported_compression ||
+                      code == Code::unsupported || code == Code::out_of_memory;
+  mark(row, unseen ? Status::incomplete : Status::malformed);
+  Finding finding = Finding::from(error);
+  if (finding.where.member.empty()) finding.where.member = piece.name;
+  else if (!piece.name.empty()) finding.where.member = join(piece.name, finding.where.member);
+  if (finding.where.offset) {
+    if (piece.base) finding.where.offset = *piece.base + *finding.where.offset;
+    else finding.facts.push_back({"position", *finding.where.offset}), finding.where.offset.reset();
+  }
+  report_.findings.add(std::move(finding));
+}
+
+Place Scanner::place(const Piece& piece, std::uint64_t position, std::uint32_t stream) const {
+  Place place{.member = piece.name, .position = position, .offset = {}, .stream = stream};
+  if (piece.base) place.offset = *piece.base + position;
+  return place;
+}
+
+// --- storages ---------------------------------------------------------------------------------------------------------------
+
+void Scanner::remember_storage(const Piece& piece, std::string_view key) {
+  if (storage_keys_.size() >= limits_.zip_members) return;
+  const std::size_t slash = piece.name.rfind('/');
+  const std::string_view folder = slash == std::string::npos ? std::string_view() : std::string_view(piece.name).substr(0, slash + 1);
+  storage_keys_.insert(lowered(concat(folder, '\n', key)));
+}
+
+bool Scanner::is_storage(std::string_view member) const {
+  // folder/KIND/key, where KIND is data, constants, tensors …; torch.package writes folder/.data/key.storage and names both.
+  const std::string name = lowered(member);
+  for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+    const std::string_view rest = std::string_view(name).substr(slash + 1);
+    const std::size_t before = name.rfind('/', slash == 0 ? 0 : slash - 1);
+    const std::string_view folder = std::string_view(name).substr(0, slash == 0 || before == std::string::npos ? 0 : before + 1);
+    for (const std::string_view key : {rest, rest.ends_with(".storage") ? rest.substr(0, rest.size() - 8) : rest})
+      if (storage_keys_.contains(concat(folder, '\n', key))) return true;
+  }
+  return false;
+}
+
+// --- what a piece is --------------------------------------------------------------------------------------------------------
+
+Result<void> Scanner::scan(const Piece& piece) {
+  const std::uint64_t size = piece.source.size();
+  if (size == 0) {
+    add_row(piece, "empty");
+    return {};
+  }
+  ASSAY_TRY(const ByteBlock block, piece.source.fetch(0, std::min<std::uint64_t>(size, kSniffed)));
+  const ByteView head = block.view();
+  const Row row = add_row(piece, "data");
+  ASSAY_TRY(const bool framed, scan_framed(piece, row, head));
+  if (framed) return {};
+  ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
+  if (pickled) return {};
+  const Known known = recognise(head, size);
+  report_.members[row].kind = known.kind;
+  if (known.inert) return {};
+  if (known.code != Code::unknown_format || piece.name.empty()) {
+    // A member of an archive that nobody knows is data to whoever reads the archive; a whole file may be read by anything.
+    mark(row, Status::incomplete);
+    find(row, piece, known.code, std::string(known.words), 0);
+    if (!head.empty()) return search(piece, row, 0);
+  }
+  return {};
+}
+
+Result<Report> scan_file(const ByteSource& source, std::string_view name, const Options& options) {
+  Scanner scanner(options, name);
+  ASSAY_CHECK(scanner.scan({.source = source, .base = 0}));
+  return scanner.take_report();
+}
+
+}  // namespace assay::scan

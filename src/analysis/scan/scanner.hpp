@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// One scan at work: what its parts share. Internal to this folder.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analysis/scan/scan.hpp"
+#include "assay/pickle.hpp"
+#include "containers/tar.hpp"
+#include "containers/zip.hpp"
+
+namespace assay::scan {
+
+/// Bytes that are looked at as a file of their own.
+struct Piece {
+  const ByteSource& source;             ///< offsets from 0
+  std::string name = {};                ///< "" for the file itself
+  std::optional<std::uint64_t> base = {};  ///< of byte 0 in the file, where the bytes stand there as such
+  int depth = 0;                        ///< archives and wrappings around it
+  bool torch_script = false;            ///< within a TorchScript archive, whose own types are no Python modules
+  bool torch_tar = false;               ///< within a tar of the earliest torch, where persistent ids are numbers
+};
+
+/// How pickles follow each other in a piece.
+enum class Layout : std::uint8_t { plain, tar_storages, tar_tensors };
+
+class Scanner {
+ public:
+  Scanner(const Options& options, std::string_view name) : options_(options), limits_(options.limits), file_name_(name) {}
+
+  /// Finds out what the piece is and looks at all of it. Adds a row to the report's members.
+  Result<void> scan(const Piece& piece);
+  Report take_report() { return std::move(report_); }
+
+ private:
+  friend class Judge;
+  using Row = std::size_t;  // index in report_.members
+
+  // The report (scanner.cpp). Each raises the piece's row and the whole.
+  Row add_row(const Piece& piece, std::string_view kind);
+  void raise(Row row, Verdict verdict);
+  void mark(Row row, Status status);
+  void find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position = {}, std::optional<std::uint64_t> length = {});
+  /// A finding of an error that concerned this piece; limits make the scan incomplete, all else is malformed.
+  void take_error(Row row, const Piece& piece, const Error& error);
+  /// A pickle in `piece` names a storage by this key.
+  void remember_storage(const Piece& piece, std::string_view key);
+  /// True when some pickle named this archive member as a storage.
+  bool is_storage(std::string_view member) const;
+  Place place(const Piece& piece, std::uint64_t position, std::uint32_t stream = 1) const;
+
+  // What is told apart by its frame (containers.cpp). Each scans all of the piece.
+  /// False when the piece has none of the frames.
+  Result<bool> scan_framed(const Piece& piece, Row row, ByteView head);
+  static bool may_be_framed(ByteView head);
+  Result<bool> scan_safetensors(const Piece& piece, Row row);
+  Result<void> scan_tar(const Piece& piece, Row row);
+  Result<void> scan_packed(const Piece& piece, Row row, bool gzip);
+  Result<void> scan_npy(const Piece& piece, Row row);
+  /// Bytes that no reader of the container looks at, as a piece of their own.
+  Result<void> scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what);
+
+  // Zip archives (archives.cpp).
+  Result<void> scan_zip(const Piece& piece, Row row);
+  static bool is_torch_script(const zip::Directory& directory);
+  void take_zip_finding(const Piece& piece, Row row, Finding finding);
+  Result<void> scan_cut(const Piece& piece, Row row, const zip::Member& member, bool torch_script);
+  Result<void> scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, bool odd);
+  /// The member's bytes taken as packed with `method`, whatever the directory says.
+  Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, std::uint16_t method);
+  Result<void> scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, std::string name, bool storage, bool torch_script,
+                             bool as_claimed);
+  Result<bool> worth_unpacking(std::span<const std::byte> front) const;
+  /// Scans a piece within another, whose row takes over what is found. `crc` 0 for unknown.
+  Result<void> scan_inner(Row row, const Piece& piece, bool storage, std::uint32_t crc);
+  Result<void> scan_storage(const Piece& piece);
+
+  // Pickles (streams.cpp, search.cpp).
+  struct Stream {
+    ByteBlock bytes;
+    pickle::Graph graph;
+    std::vector<pickle::Graph> nested;  ///< of arrays of objects within it
+    bool beyond_limit = false;          ///< only the front part that the limits allow was read
+  };
+  Result<Stream> parse_at(const Piece& piece, std::uint64_t position);
+  /// Reads the piece as a pickle although it is something else: what that would run is told.
+  Result<void> scan_second_reading(const Piece& piece, Row row);
+  /// True when the piece was a pickle, and then all of it is scanned.
+  Result<bool> scan_as_pickle(const Piece& piece, Row row);
+  Result<void> scan_streams(const Piece& piece, Row row, std::uint64_t begin, Layout layout, std::optional<Stream> first = {});
+  Result<void> scan_hidden(const Piece& piece, Row row, std::uint64_t position);
+  /// Bytes from `begin` on that nothing explains: told with `what` ("behind the last pickle"), and searched for pickles.
+  Result<void> scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what);
+  Result<void> search(const Piece& piece, Row row, std::uint64_t begin);
+  Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
+  Result<void> scan_bytes(const Piece& piece, Row row, const pickle::Graph& graph, pickle::Node node);
+  void note_broken(const Piece& piece, Row row, const Stream& stream);
+  void ask_weights_only(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
+
+  const Options& options_;
+  const Limits& limits_;
+  std::string_view file_name_;
+  Report report_;
+  std::map<std::pair<std::string, std::string>, std::size_t> import_index_;  // member, name
+  std::unordered_set<std::string> storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case
+  std::unordered_map<std::string, Judgement> judged_;
+  std::uint64_t unpacked_ = 0;  // bytes inflated so far
+  std::uint64_t searched_ = 0;  // bytes of gaps searched so far
+  std::string weights_target_;  // the member that torch.load reads first; "" until an archive said so
+  bool legacy_ = false;         // the file itself starts with torch's magic number
+};
+
+/// Files within each other that are looked at.
+inline constexpr int kDeepest = 4;
+
+/// Bytes that are inflated in one scan.
+inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
+
+/// True when there are only zeros and blanks from `begin` on (of at most 64 MiB).
+Result<bool> is_blank(const ByteSource& source, std::uint64_t begin);
+
+/// How a piece's name is made: "inner.zip" and "a/b" give "inner.zip/a/b".
+std::string join(const std::string& outer, std::string_view inner);
+
+}  // namespace assay::scan

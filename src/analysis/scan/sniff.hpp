@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bytes are, by their first ones. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "assay/finding.hpp"
+#include "assay/limits.hpp"
+#include "assay/source.hpp"
+
+namespace assay::scan {
+
+/// Bytes of a piece that are looked at before it is known what it is.
+inline constexpr std::uint64_t kSniffed = 4096;
+
+struct Known {
+  std::string_view kind;   ///< "text", "7z"
+  bool inert = false;      ///< no reader of it runs anything
+  Code code = Code::unknown_format;  ///< where it is not
+  std::string_view words;
+};
+
+/// What is neither a pickle nor an archive that is opened.
+Known recognise(ByteView head, std::uint64_t size);
+/// Packed or archived in a way that is not opened: 7z, rar, xz, bzip2, zstd, lz4, lzip, cab. Kind "" for all else.
+Known recognise_closed(ByteView head);
+/// True when all of the bytes are printable text in UTF-8 (a character cut at the end is forgiven).
+bool is_text(ByteView bytes);
+
+/// True when the file starts as safetensors does: a length that fits, then a brace.
+bool looks_like_safetensors(ByteView head, std::uint64_t size);
+/// Reads the frame of a safetensors file strictly. Gives where the data end; fails with what is wrong.
+Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& limits);
+bool looks_like_gguf(ByteView head);
+/// Reads the fixed header of a GGUF file: version and counts that the file can hold.
+Result<void> check_gguf(ByteView head, std::uint64_t size);
+
+}  // namespace assay::scan
