@@ -58,6 +58,14 @@ constexpr Flag kDumpFlags[] = {
 constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every value of a tensor"},
                                      {"assay dump model.pt --where 'size<1M' --ndjson", "of all small tensors, one a line"}};
 
+constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files and folders; folders with all that is in them"}};
+constexpr Flag kScanFlags[] = {{"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
+                               {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"}};
+constexpr Example kScanExamples[] = {{"assay scan model.pt", "what would run if it were loaded"},
+                                     {"assay scan ~/models", "every file below a folder, one line each"},
+                                     {"assay scan model.pt --allow my.module.Config", "names that you know"},
+                                     {"assay scan models/ --sarif > scan.sarif", "for tools that collect findings"}};
+
 constexpr Example kFormatsExamples[] = {{"assay formats", "what can be read"}};
 
 constexpr Argument kSynthArguments[] = {{"OUT", Value::path, true, false, "the file to write: .safetensors, or .pt .pth .bin for a torch zip"}};
@@ -89,6 +97,11 @@ constexpr Command kCommands[] = {
      "One line a tensor: name, dtype, shape, then every value, the first four fields apart by tabs and values by spaces. Floats are the "
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
+    {"scan", "", "what would run if a file were loaded",
+     "Finds pickles wherever they are, in archives of any depth, and tells which names they import and what they would call; nothing is run. "
+     "Exit 0 only where everything was looked at and every name is known to be harmless, 1 for dangerous or unknown names, 2 where "
+     "something is malformed or could not be looked at. Never reads the bytes of tensors.",
+     kScanArguments, kScanFlags, kScanExamples, true, run_scan},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
     {"synth", "", "write a small synthetic model",
      "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments,

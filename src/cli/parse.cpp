@@ -133,6 +133,7 @@ class Parser {
         continue;
       }
       options.set(bound.flag->name, value);
+      options.set_all(bound.flag->name, bound.values);
     }
     options.mutable_words() = std::move(words_);
     return error;

@@ -16,6 +16,11 @@ std::string Options::text(std::string_view flag, std::string_view otherwise) con
   return found == flags_.end() ? std::string(otherwise) : found->second;
 }
 
+std::vector<std::string> Options::texts(std::string_view flag) const {
+  const auto found = repeated_.find(flag);
+  return found == repeated_.end() ? std::vector<std::string>() : found->second;
+}
+
 std::uint64_t Options::number(std::string_view flag, std::uint64_t otherwise) const {
   const auto found = flags_.find(flag);
   if (found == flags_.end()) return otherwise;
@@ -57,7 +62,7 @@ int Answer::fail(const Error& error) { return finish(&error); }
 int Answer::finish(const Error* error) {
   constexpr std::size_t kMostLines = 20;
   const bool stopped = interrupted();
-  const bool complete = (!checkpoint_ || checkpoint_->complete) && error == nullptr && !stopped;
+  const bool complete = (!checkpoint_ || checkpoint_->complete) && error == nullptr && !stopped && !incomplete_;
   if (context_.mode == Mode::json) {
     report::end_document(json_, complete, findings(), error);
     context_.out.flush();

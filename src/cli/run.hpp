@@ -26,6 +26,8 @@ class Options {
  public:
   bool has(std::string_view flag) const { return flags_.contains(flag); }
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
+  /// All values of a flag that was given several times.
+  std::vector<std::string> texts(std::string_view flag) const;
   std::uint64_t number(std::string_view flag, std::uint64_t otherwise) const;
   const std::vector<std::string>& words() const { return words_; }
   /// Argument i, "" where it was not given.
@@ -34,10 +36,12 @@ class Options {
   std::vector<std::string> words_from(std::size_t i) const;
 
   void set(std::string_view flag, std::string value) { flags_[std::string(flag)] = std::move(value); }
+  void set_all(std::string_view flag, std::vector<std::string> values) { repeated_[std::string(flag)] = std::move(values); }
   std::vector<std::string>& mutable_words() { return words_; }
 
  private:
   std::map<std::string, std::string, std::less<>> flags_;
+  std::map<std::string, std::vector<std::string>, std::less<>> repeated_;
   std::vector<std::string> words_;
 };
 
@@ -67,6 +71,8 @@ class Answer {
   const report::Naming& naming() const { return naming_; }
   /// The command has printed the findings with its answer: they are not repeated on standard error.
   void findings_are_shown() { findings_shown_ = true; }
+  /// The answer is there, but not about all of the file.
+  void is_incomplete() { incomplete_ = true; }
 
   /// Records a finding where there is no checkpoint to record it in.
   Findings& findings() { return checkpoint_ ? checkpoint_->findings : own_findings_; }
@@ -86,6 +92,7 @@ class Answer {
   std::optional<Checkpoint> checkpoint_;
   Findings own_findings_;
   bool findings_shown_ = false;
+  bool incomplete_ = false;
 };
 
 /// Parses, runs, and gives the exit code.
@@ -99,6 +106,7 @@ int run_head(Context& context);
 int run_dump(Context& context);
 int run_formats(Context& context);
 int run_synth(Context& context);
+int run_scan(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli

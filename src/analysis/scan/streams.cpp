@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
+#include "containers/pickle/opcodes.hpp"
 
 namespace assay::scan {
 
@@ -33,11 +34,26 @@ bool has_kind(const pickle::Graph& graph, pickle::EventKind kind) {
   return std::ranges::any_of(graph.events(), [kind](const pickle::Event& event) { return event.kind == kind; });
 }
 
-/// Text that happens to start with a 'c': the first thing it would do is to import a module that no Python can have.
+/// Text that happens to start with a 'c' or a 'P': the first thing it would do is to import a module that no Python can have, or to hand
+/// its first line to a hook, and then it breaks.
 bool is_text_after_all(const pickle::Graph& graph, ByteView head) {
-  if (graph.reached_stop() || graph.events().empty() || has_kind(graph, pickle::EventKind::call) || !is_text(head)) return false;
-  const pickle::Event& first = graph.events().front();
-  return first.kind == pickle::EventKind::import_ && (cannot_be_module(graph.global(first.node).module) || cannot_be_module(graph.global(first.node).name));
+  if (graph.reached_stop() || graph.events().empty() || !is_text(head)) return false;
+  for (const pickle::Event& event : graph.events()) {
+    if (event.kind == pickle::EventKind::persistent) continue;
+    return event.kind == pickle::EventKind::import_ && !has_kind(graph, pickle::EventKind::call) &&
+           (cannot_be_module(graph.global(event.node).module) || cannot_be_module(graph.global(event.node).name));
+  }
+  return true;
+}
+
+/// True when some opcodes went well before one that exists did not: chance breaks sooner, and on bytes that are no opcodes.
+bool breaks_late(const pickle::Graph& graph, ByteView bytes) {
+  constexpr int kEnough = 3;
+  const auto end = static_cast<std::size_t>(graph.end_offset() - bytes.offset());
+  if (end >= bytes.size() || pickle::find_opcode(bytes[end]) == nullptr) return false;
+  int opcodes = 0;
+  for (std::size_t at = 0; at < end && opcodes < kEnough; ++opcodes) at = pickle::next_opcode(bytes, at).next;
+  return opcodes == kEnough;
 }
 
 }  // namespace
@@ -76,7 +92,7 @@ Result<Scanner::Stream> Scanner::parse_at(const Piece& piece, std::uint64_t posi
 Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   ASSAY_TRY(Stream stream, parse_at(piece, 0));
   const ByteView bytes = stream.bytes.view();
-  const bool marked = bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16};
+  const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && breaks_late(stream.graph, bytes));
   if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
   report_.members[row].kind = "pickle";

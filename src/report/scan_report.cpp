@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/scan_report.hpp"
+
+#include <algorithm>
+
+#include "assay/version.hpp"
+#include "base/text.hpp"
+#include "report/documents.hpp"
+#include "report/units.hpp"
+
+namespace assay::report {
+
+using scan::Report;
+using scan::Status;
+using scan::Verdict;
+using scan::WeightsOnly;
+
+namespace {
+
+std::string_view class_name(Verdict verdict) { return verdict == Verdict::clean ? "benign" : scan::verdict_name(verdict); }
+
+void write_place(JsonWriter& json, const scan::Place& place) {
+  json.key("member").text(place.member);
+  json.key("offset");
+  if (place.offset) json.integer(*place.offset);
+  else json.null();
+  json.key("position").integer(place.position);
+  json.key("stream").integer(place.stream);
+}
+
+void write_import(JsonWriter& json, const scan::Import& import) {
+  json.begin_object();
+  json.key("name").text(import.name);
+  json.key("class").text(class_name(import.verdict));
+  if (!import.why.empty()) json.key("why").text(import.why);
+  if (!import.written.empty()) json.key("written").text(import.written);
+  write_place(json, import.place);
+  json.key("times").integer(import.times);
+  json.end_object();
+}
+
+void write_call(JsonWriter& json, const scan::Call& call) {
+  json.begin_object();
+  json.key("callable").text(call.callable);
+  json.key("arguments").text(call.arguments);
+  json.key("class").text(class_name(call.verdict));
+  json.key("words").text(call.words);
+  if (!call.why.empty()) json.key("why").text(call.why);
+  write_place(json, call.place);
+  json.end_object();
+}
+
+void write_weights_only(JsonWriter& json, const WeightsOnly& answer) {
+  json.begin_object();
+  json.key("accepts");
+  if (answer.answer == WeightsOnly::Answer::does_not_apply) json.null();
+  else json.boolean(answer.answer == WeightsOnly::Answer::accepts);
+  json.key("reason").text(answer.answer == WeightsOnly::Answer::does_not_apply && answer.reason.empty() ? "not a file of pickles that torch.load reads"
+                                                                                                          : answer.reason);
+  json.end_object();
+}
+
+/// How loudly a file's line speaks.
+struct Tag {
+  std::string_view word;
+  Tone tone;
+};
+Tag tag_of(const ScannedFile& file) {
+  if (file.error) return {"UNREAD", Tone::bad};
+  const Report& report = file.report;
+  if (report.verdict == Verdict::dangerous) return {"DANGER", Tone::bad};
+  if (report.verdict == Verdict::unknown) return {"UNKNOWN", Tone::caution};
+  if (report.status == Status::malformed) return {"MALFORMED", Tone::caution};
+  if (report.status == Status::incomplete) return {"INCOMPLETE", Tone::caution};
+  return {"OK", Tone::good};
+}
+
+std::string place_text(const scan::Place& place) {
+  std::string text = concat(" at byte ", grouped(place.position));
+  if (!place.member.empty()) text += concat(" of ", escape(place.member, 200));
+  if (place.stream > 1) text += concat(", pickle ", place.stream);
+  return text;
+}
+
+/// The worst thing in one phrase.
+std::string headline(const ScannedFile& file) {
+  if (file.error) return escape(file.error->what(), 300);
+  const Report& report = file.report;
+  const auto worst_call = std::ranges::find(report.calls, report.verdict, &scan::Call::verdict);
+  const auto worst_import = std::ranges::find(report.imports, report.verdict, &scan::Import::verdict);
+  if (report.verdict != Verdict::clean && worst_call != report.calls.end()) return concat(worst_call->words, place_text(worst_call->place));
+  if (report.verdict != Verdict::clean && worst_import != report.imports.end())
+    return concat("imports ", escape(worst_import->name, 200), ", which ", worst_import->why, place_text(worst_import->place));
+  for (const Severity severity : {Severity::danger, Severity::damage, Severity::warning})
+    for (const Finding& finding : report.findings.list())
+      if (!report.clean() && finding.severity == severity) return finding.message;
+  std::string text(report.members.empty() ? "empty" : report.members[0].kind);
+  if (!report.imports.empty()) text += concat(": ", counted(report.imports.size(), "name", "names"), ", all known to be harmless");
+  return text;
+}
+
+std::uint64_t count_pickles(const Report& report) {
+  std::uint64_t n = 0;
+  for (const scan::Member& member : report.members) n += member.streams;
+  return n;
+}
+
+}  // namespace
+
+ScanSummary summarize(std::span<const ScannedFile> files) {
+  ScanSummary summary;
+  for (const ScannedFile& file : files) {
+    summary.verdict = std::max(summary.verdict, file.report.verdict);
+    summary.status = std::max(summary.status, file.error ? Status::incomplete : file.report.status);
+  }
+  return summary;
+}
+
+void write_scan_keys(JsonWriter& json, const Report& report) {
+  json.key("verdict").text(scan::verdict_name(report.verdict));
+  json.key("status").text(scan::status_name(report.status));
+  json.key("imports").begin_array();
+  for (const scan::Import& import : report.imports) write_import(json, import);
+  json.end_array();
+  json.key("calls").begin_array();
+  for (const scan::Call& call : report.calls) write_call(json, call);
+  json.end_array();
+  json.key("call_count").integer(report.call_count);
+  json.key("weights_only");
+  write_weights_only(json, report.weights_only);
+  json.key("members").begin_array();
+  for (const scan::Member& member : report.members) {
+    json.begin_object();
+    json.key("name").text(member.name);
+    json.key("kind").text(member.kind);
+    json.key("verdict").text(scan::verdict_name(member.verdict));
+    json.key("status").text(scan::status_name(member.status));
+    json.key("size").integer(member.size);
+    json.key("streams").integer(member.streams);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("storages").integer(report.storages);
+  json.key("pickle_bytes").integer(report.pickle_bytes);
+}
+
+void write_scanned_file(JsonWriter& json, const ScannedFile& file) {
+  json.begin_object();
+  json.key("path").text(file.path);
+  write_scan_keys(json, file.report);
+  json.key("findings").begin_array();
+  for (const Finding& finding : file.report.findings.list()) write_finding(json, finding);
+  json.end_array();
+  if (file.error) {
+    json.key("error");
+    write_error(json, *file.error);
+  }
+  json.end_object();
+}
+
+void write_scan_line(Writer& out, const Style& style, const ScannedFile& file) {
+  const Tag tag = tag_of(file);
+  out.put(toned(style, tag.tone, tag.word));
+  out.repeat(' ', 12 - std::min<std::size_t>(tag.word.size(), 11));
+  out.put(shown_name(style, file.path));
+  out.put("  ");
+  out.put(headline(file));
+  out.put('\n');
+}
+
+void write_scan_details(Writer& out, const Style& style, const ScannedFile& file, std::size_t most) {
+  if (file.error) return;
+  const Report& report = file.report;
+  std::vector<const Finding*> list;
+  for (const Finding& finding : report.findings.list()) list.push_back(&finding);
+  std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  const std::string said = headline(file);
+  std::size_t left_out = 0, written = 0;
+  for (const Finding* finding : list) {
+    if (finding->message == said) continue;
+    if (written == most) {
+      ++left_out;
+      continue;
+    }
+    ++written;
+    constexpr Tone kTones[] = {Tone::accent, Tone::caution, Tone::bad, Tone::bad};
+    out.put("  ");
+    out.put(toned(style, kTones[static_cast<std::size_t>(finding->severity)], severity_name(finding->severity)));
+    out.put(": ");
+    if (!finding->where.member.empty() && finding->message.find(escape(finding->where.member)) == std::string::npos) {
+      out.put(escape(finding->where.member, 200));
+      if (finding->where.offset) out.put(concat(" (byte ", grouped(*finding->where.offset), " of the file)"));
+      out.put(": ");
+    } else if (finding->where.offset) {
+      out.put(concat("byte ", grouped(*finding->where.offset), ": "));
+    }
+    out.put(finding->message);
+    out.put(toned(style, Tone::faint, concat(" [", code_name(finding->code), ']')));
+    out.put('\n');
+  }
+  if (left_out != 0) out.put(concat("  ", counted(left_out, "more finding", "more findings"), "; -v shows all\n"));
+  using Answer = WeightsOnly::Answer;
+  if (report.weights_only.answer == Answer::accepts) out.put("  torch.load(weights_only=True) would load it\n");
+  if (report.weights_only.answer == Answer::refuses) out.put(concat("  torch.load(weights_only=True) would refuse: ", report.weights_only.reason, '\n'));
+  if (const std::uint64_t pickles = count_pickles(report); pickles != 0)
+    out.put(concat("  looked at ", counted(report.members.size(), "part", "parts"), ", ", counted(pickles, "pickle", "pickles"), " of ",
+                   bytes_text(style, report.pickle_bytes), report.storages != 0 ? concat(", ", counted(report.storages, "storage", "storages"), " not read") : "", '\n'));
+}
+
+void write_scan_totals(Writer& out, const Style& style, std::span<const ScannedFile> files) {
+  static_cast<void>(style);
+  std::size_t counts[6] = {};
+  constexpr std::string_view kWords[] = {"OK", "DANGER", "UNKNOWN", "MALFORMED", "INCOMPLETE", "UNREAD"};
+  constexpr std::string_view kShown[] = {"ok", "dangerous", "unknown", "malformed", "incomplete", "not read"};
+  for (const ScannedFile& file : files) ++counts[std::ranges::find(kWords, tag_of(file).word) - std::begin(kWords)];
+  std::string text = concat(counted(files.size(), "file", "files"), ':');
+  for (std::size_t i = 0; i < std::size(kWords); ++i)
+    if (counts[i] != 0) text += concat(text.ends_with(':') ? " " : ", ", counts[i], ' ', kShown[i]);
+  out.put(text);
+  out.put('\n');
+}
+
+// --- SARIF ------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kLevels[] = {"note", "warning", "error", "error"};
+
+/// A path as the reference part of a URI.
+std::string uri_of(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~/!$&'()*+,;=@").find(c) != std::string_view::npos;
+    if (plain) out += c;
+    else out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return out;
+}
+
+void write_location(JsonWriter& json, const std::string& path, const Where& where) {
+  json.key("locations").begin_array();
+  json.begin_object();
+  json.key("physicalLocation").begin_object();
+  json.key("artifactLocation").begin_object();
+  json.key("uri").text(uri_of(path));
+  json.end_object();
+  if (where.offset) {
+    json.key("region").begin_object();
+    json.key("byteOffset").integer(*where.offset);
+    json.key("byteLength").integer(where.length.value_or(1));
+    json.end_object();
+  }
+  json.end_object();
+  if (!where.member.empty()) {
+    json.key("logicalLocations").begin_array();
+    json.begin_object();
+    json.key("fullyQualifiedName").text(where.member);
+    json.key("kind").text("member");
+    json.end_object();
+    json.end_array();
+  }
+  json.end_object();
+  json.end_array();
+}
+
+void write_result(JsonWriter& json, const std::string& path, std::string_view rule, std::string_view level, std::string_view message, const Where& where) {
+  json.begin_object();
+  json.key("ruleId").text(rule);
+  json.key("level").text(level);
+  json.key("message").begin_object();
+  json.key("text").text(message);
+  json.end_object();
+  write_location(json, path, where);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_sarif(Writer& out, std::span<const ScannedFile> files) {
+  std::vector<Code> rules;
+  for (const ScannedFile& file : files) {
+    for (const Finding& finding : file.report.findings.list())
+      if (std::ranges::find(rules, finding.code) == rules.end()) rules.push_back(finding.code);
+    if (file.error && std::ranges::find(rules, file.error->code()) == rules.end()) rules.push_back(file.error->code());
+  }
+  JsonWriter json(out, 2);
+  json.begin_object();
+  json.key("version").text("2.1.0");
+  json.key("runs").begin_array();
+  json.begin_object();
+  json.key("tool").begin_object();
+  json.key("driver").begin_object();
+  json.key("name").text("assay");
+  json.key("version").text(version());
+  json.key("rules").begin_array();
+  for (const Code code : rules) {
+    json.begin_object();
+    json.key("id").text(code_name(code));
+    json.key("defaultConfiguration").begin_object();
+    json.key("level").text(kLevels[static_cast<std::size_t>(code_severity(code))]);
+    json.end_object();
+    if (!code_hint(code).empty()) {
+      json.key("help").begin_object();
+      json.key("text").text(code_hint(code));
+      json.end_object();
+    }
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.end_object();
+  json.key("columnKind").text("utf16CodeUnits");
+  json.key("results").begin_array();
+  for (const ScannedFile& file : files) {
+    for (const Finding& finding : file.report.findings.list())
+      write_result(json, file.path, code_name(finding.code), kLevels[static_cast<std::size_t>(finding.severity)], finding.message, finding.where);
+    if (file.error) write_result(json, file.path, code_name(file.error->code()), "error", file.error->what(), file.error->where());
+  }
+  json.end_array();
+  json.end_object();
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace assay::report

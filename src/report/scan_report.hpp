@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a scan looks: the keys of its JSON, one line a file for people, and SARIF 2.1.0 for tools that collect findings.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/scan/scan.hpp"
+#include "report/json_writer.hpp"
+#include "report/style.hpp"
+#include "report/writer.hpp"
+
+namespace assay::report {
+
+/// One file of a scan. Where it could not be read at all, `error` says why and the report is empty.
+struct ScannedFile {
+  std::string path;
+  scan::Report report;
+  std::optional<Error> error;
+};
+
+/// The worst of all files. A file that could not be read makes the scan incomplete.
+struct ScanSummary {
+  scan::Verdict verdict = scan::Verdict::clean;
+  scan::Status status = scan::Status::complete;
+};
+ScanSummary summarize(std::span<const ScannedFile> files);
+
+/// The own keys of `scan` for one file: verdict, status, imports[], calls[], weights_only{}, members[], …
+void write_scan_keys(JsonWriter& json, const scan::Report& report);
+/// One file as an object, with its path, findings and error.
+void write_scanned_file(JsonWriter& json, const ScannedFile& file);
+
+/// "DANGER      model.pt  would call os.system('true') at byte 24 of archive/data.pkl"
+void write_scan_line(Writer& out, const Style& style, const ScannedFile& file);
+/// What there is to say about a file besides its line: findings, what torch's safe mode would do, what was looked at.
+void write_scan_details(Writer& out, const Style& style, const ScannedFile& file, std::size_t most);
+/// "3 files: 2 ok, 1 dangerous"
+void write_scan_totals(Writer& out, const Style& style, std::span<const ScannedFile> files);
+
+/// A SARIF log of all findings.
+void write_sarif(Writer& out, std::span<const ScannedFile> files);
+
+}  // namespace assay::report
