@@ -75,7 +75,8 @@ class Adapter {
   // A lone low surrogate written as an escape comes out as three bytes that are no UTF-8.
   bool whole(std::string_view text) {
     if (valid_utf8(text)) return true;
-    error_ = Error(Code::bad_header, concat("JSON: ", describe(rapidjson::kParseErrorStringUnicodeSurrogateInvalid))).at(base_ + stream_.Tell());
+    error_ =
+        Error(Code::bad_header, concat("JSON: ", describe(rapidjson::kParseErrorStringUnicodeSurrogateInvalid))).at(base_ + stream_.Tell());
     return false;
   }
 

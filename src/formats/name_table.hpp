@@ -87,7 +87,8 @@ class NameTable {
     } else if (n >= 4) {
       a = load_le<std::uint32_t>(p), b = load_le<std::uint32_t>(p + n - 4);
     } else if (n > 0) {
-      a = std::to_integer<std::uint64_t>(p[0]) << 16 | std::to_integer<std::uint64_t>(p[n / 2]) << 8 | std::to_integer<std::uint64_t>(p[n - 1]);
+      a = std::to_integer<std::uint64_t>(p[0]) << 16 | std::to_integer<std::uint64_t>(p[n / 2]) << 8 |
+          std::to_integer<std::uint64_t>(p[n - 1]);
     }
     h = mix(mix(a ^ h ^ kB, b ^ kA), kB);
     return static_cast<std::uint32_t>(h ^ h >> 32);

@@ -17,7 +17,9 @@ using std::string_view_literals::operator""sv;
 
 std::string_view head(const ProbeInput& input) { return input.head.text(); }
 
-bool at(std::string_view bytes, std::size_t offset, std::string_view magic) { return bytes.size() > offset && bytes.substr(offset).starts_with(magic); }
+bool at(std::string_view bytes, std::size_t offset, std::string_view magic) {
+  return bytes.size() > offset && bytes.substr(offset).starts_with(magic);
+}
 
 std::string version_at_4(const ProbeInput& input) {
   return input.head.size() < 8 ? std::string() : concat(" v", load_le<std::uint32_t>(input.head.data() + 4));
@@ -67,8 +69,10 @@ constexpr Magic kMagics[] = {
     {1024, "\x89HDF\r\n\x1a\n"sv, Code::hdf5, "HDF5 file behind a 1024-byte user block"},
     {2048, "\x89HDF\r\n\x1a\n"sv, Code::hdf5, "HDF5 file behind a 2048-byte user block"},
     {0, "\x1f\x8b"sv, Code::gzip, "gzip", gzip_name},
-    {0, "\xfd"
-        "7zXZ\x00"sv, Code::xz, "xz compressed data"},
+    {0,
+     "\xfd"
+     "7zXZ\x00"sv,
+     Code::xz, "xz compressed data"},
     {0, "\x28\xb5\x2f\xfd"sv, Code::zstd, "zstd compressed data"},
     {0, "\x04\x22\x4d\x18"sv, Code::lz4, "lz4 compressed data"},
     {0, "7z\xbc\xaf\x27\x1c"sv, Code::seven_zip, "7z archive"},
@@ -76,8 +80,10 @@ constexpr Magic kMagics[] = {
     {0, "PYTORCH1"sv, Code::unsupported_format, "torch preview container from before 1.0, which torch itself no longer reads"},
     {4, "PTMF"sv, Code::unsupported_format, "torch mobile FlatBuffer module"},
     {4, "TFL3"sv, Code::tensorflow, "TensorFlow Lite model"},
-    {0, "\x7f"
-        "ELF"sv, Code::executable, "ELF program or library"},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     Code::executable, "ELF program or library"},
     {0, "\xcf\xfa\xed\xfe"sv, Code::executable, "Mach-O program or library"},
     {0, "\x89PNG\r\n\x1a\n"sv, Code::image, "PNG picture"},
     {0, "\xff\xd8\xff"sv, Code::image, "JPEG picture"},
@@ -130,10 +136,13 @@ std::optional<Known> pickle(const ProbeInput& input) {
   const std::string_view bytes = head(input);
   if (bytes.size() < 3 || bytes[0] != '\x80' || bytes[1] < 2 || bytes[1] > 5) return std::nullopt;
   // torch.save's magic number stands first in its legacy stream, behind a FRAME from protocol 4 on.
-  const std::string_view first = bytes.substr(2).starts_with('\x95') ? bytes.substr(std::min<std::size_t>(11, bytes.size())) : bytes.substr(2);
+  const std::string_view first =
+      bytes.substr(2).starts_with('\x95') ? bytes.substr(std::min<std::size_t>(11, bytes.size())) : bytes.substr(2);
   if (first.starts_with("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
     return Known{Code::unsupported_format, "torch.save file from before 1.6 (legacy stream), which this version does not read"};
-  return Known{Code::unsupported_format, concat("plain pickle (protocol ", static_cast<unsigned>(bytes[1]), "), not torch.save, which this version does not read"), 60};
+  return Known{Code::unsupported_format,
+               concat("plain pickle (protocol ", static_cast<unsigned>(bytes[1]), "), not torch.save, which this version does not read"),
+               60};
 }
 
 std::optional<Known> tensorflow_table(const ProbeInput& input) {
@@ -150,7 +159,8 @@ std::optional<Known> protobuf(const ProbeInput& input) {
   const std::string_view producer = bytes.substr(4, length);
   const bool text = bytes[2] == 0x12 && length > 0 && length < 64 && producer.size() == length &&
                     std::ranges::all_of(producer, [](char c) { return c >= 0x20 && c < 0x7f; });
-  if (text) return Known{Code::onnx, concat("ONNX graph, IR version ", static_cast<unsigned>(bytes[1]), ", written by ", quote(producer)), 70};
+  if (text)
+    return Known{Code::onnx, concat("ONNX graph, IR version ", static_cast<unsigned>(bytes[1]), ", written by ", quote(producer)), 70};
   if (name.ends_with(".onnx")) return Known{Code::onnx, concat("ONNX graph, IR version ", static_cast<unsigned>(bytes[1])), 70};
   if (bytes[1] == 1 && bytes[2] == 0x12 && name.ends_with(".pb")) return Known{Code::tensorflow, "TensorFlow SavedModel", 70};
   return std::nullopt;
@@ -176,7 +186,8 @@ std::optional<Known> only_zeros(const ProbeInput& input) {
   const auto zero = [](char c) { return c == '\0'; };
   if (!std::ranges::all_of(head(input), zero) || !std::ranges::all_of(input.tail.text(), zero)) return std::nullopt;
   if (input.head.size() < 16) return std::nullopt;
-  return Known{Code::truncated, concat("starts and ends with zero bytes only (", grouped(input.size), " bytes): the space was reserved, the content never written")};
+  return Known{Code::truncated, concat("starts and ends with zero bytes only (", grouped(input.size),
+                                       " bytes): the space was reserved, the content never written")};
 }
 
 constexpr Recogniser kRecognisers[] = {tar, bzip2, windows_program, tensorflow_table, only_zeros, pickle, protobuf, msgpack, zlib};
@@ -205,7 +216,8 @@ Error unknown_format(const ProbeInput& input) {
     bytes += {kDigits[value >> 4], kDigits[value & 15]};
     shown += value >= 0x20 && value < 0x7f ? c : '.';
   }
-  return Error(Code::unknown_format, concat("not a known format; the first ", first.size() == 1 ? "byte is " : "bytes are ", bytes, " \"", shown, '"'))
+  return Error(Code::unknown_format,
+               concat("not a known format; the first ", first.size() == 1 ? "byte is " : "bytes are ", bytes, " \"", shown, '"'))
       .at(0)
       .fact("size", input.size)
       .fact("first_bytes", bytes);

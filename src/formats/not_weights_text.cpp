@@ -54,7 +54,8 @@ std::string_view line_of(std::string_view text, std::string_view key) {
 std::optional<NotWeights> git_lfs(std::string_view text) {
   // The first line is a version: the address of the specification, which has moved once.
   const std::string_view version = text.substr(0, text.find('\n'));
-  if (!version.starts_with("version https://") || version.find("/spec/v") == std::string_view::npos || line_of(text, "oid").empty()) return std::nullopt;
+  if (!version.starts_with("version https://") || version.find("/spec/v") == std::string_view::npos || line_of(text, "oid").empty())
+    return std::nullopt;
   const auto size = json::to_u64(line_of(text, "size"));
   std::string_view oid = line_of(text, "oid");
   if (oid.starts_with("sha256:")) oid.remove_prefix(7);
@@ -72,7 +73,8 @@ std::optional<NotWeights> html(std::string_view text) {
                     (start.starts_with("<") && find_ignoring_case(start, "<html") != std::string_view::npos);
   if (!page) return std::nullopt;
   const std::string title = element_text(text, "title");
-  Error error(Code::html_page, title.empty() ? std::string("HTML page, not weights") : concat("HTML page titled ", quote(escape(title, kShown)), ", not weights"));
+  Error error(Code::html_page, title.empty() ? std::string("HTML page, not weights")
+                                             : concat("HTML page titled ", quote(escape(title, kShown)), ", not weights"));
   if (!title.empty()) error = std::move(error).fact("title", title);
   return NotWeights{90, std::move(error)};
 }
@@ -141,7 +143,9 @@ std::optional<NotWeights> json_document(std::string_view text, ByteView view) {
 bool readable(std::string_view text, bool cut) {
   const std::size_t bad = first_invalid_utf8(text);
   if (bad != std::string_view::npos && !(cut && text.size() - bad < 4)) return false;
-  return std::ranges::none_of(text, [](char c) { return (c >= 0 && c < 0x20 && std::string_view("\t\r\n\f\v\x1b").find(c) == std::string_view::npos) || c == 0x7f; });
+  return std::ranges::none_of(text, [](char c) {
+    return (c >= 0 && c < 0x20 && std::string_view("\t\r\n\f\v\x1b").find(c) == std::string_view::npos) || c == 0x7f;
+  });
 }
 
 }  // namespace
@@ -154,7 +158,8 @@ std::optional<NotWeights> recognise_text(const ProbeInput& input) {
   if (!readable(input.head.text(), input.size > input.head.size())) return std::nullopt;
   if (auto known = json_document(text, input.head)) return known;
   const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  return NotWeights{40, Error(Code::text_document, text.empty() ? std::string("text of blanks only") : concat("text, starting with ", quote(line.substr(0, kShown))))};
+  return NotWeights{40, Error(Code::text_document, text.empty() ? std::string("text of blanks only")
+                                                                : concat("text, starting with ", quote(line.substr(0, kShown))))};
 }
 
 }  // namespace assay::formats

@@ -26,8 +26,8 @@ constexpr Format kFormats[] = {
 };
 
 /// Extensions that make people expect a certain format.
-constexpr std::string_view kTellingExtensions[] = {".safetensors", ".pt",  ".pth", ".ckpt",    ".bin", ".pkl", ".gguf", ".npz",
-                                                   ".npy",         ".h5", ".onnx", ".msgpack", ".tar", ".zip"};
+constexpr std::string_view kTellingExtensions[] = {".safetensors", ".pt",  ".pth", ".ckpt", ".bin",     ".pkl", ".gguf",
+                                                   ".npz",         ".npy", ".h5",  ".onnx", ".msgpack", ".tar", ".zip"};
 
 std::string extension_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');

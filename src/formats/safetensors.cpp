@@ -2,8 +2,8 @@
 // safetensors:
 //
 //   0      u64 LE  N, the header's length
-//   8      N bytes of JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "value", …}}
-//   8 + N  the data area, where offsets count from; row-major, little endian, without gaps, to the end of the file
+//   8      N bytes of JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "value",
+//   …}} 8 + N  the data area, where offsets count from; row-major, little endian, without gaps, to the end of the file
 //
 // What the reference reader refuses as a whole is listed here as far as it goes, each fault a finding of its own.
 #include "formats/safetensors.hpp"
@@ -19,9 +19,9 @@ namespace assay::formats {
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kReferenceLimit = 100'000'000;  // the largest header that the reference reader takes
+constexpr std::uint64_t kReferenceLimit = 100'000'000;        // the largest header that the reference reader takes
 constexpr std::uint64_t kPlausible = std::uint64_t{1} << 40;  // eight bytes of text are a larger number than this
-constexpr std::size_t kBytesPerEntry = 110;  // typical, for first room only
+constexpr std::size_t kBytesPerEntry = 110;                   // typical, for first room only
 
 bool starts_object(std::string_view header) {
   const std::size_t first = header.find_first_not_of(" \t\r\n");
@@ -32,20 +32,23 @@ bool starts_object(std::string_view header) {
 Result<std::uint64_t> header_length(const OpenInput& input) {
   const std::uint64_t size = input.source->size();
   if (size < kLengthBytes)
-    return fail(Error(Code::truncated, concat("the header's length needs 8 bytes, the file has ", size)).at(0).expected_found(kLengthBytes, size));
+    return fail(
+        Error(Code::truncated, concat("the header's length needs 8 bytes, the file has ", size)).at(0).expected_found(kLengthBytes, size));
   ASSAY_TRY(const ByteBlock first, input.source->fetch(0, kLengthBytes));
   const auto length = load_le<std::uint64_t>(first.view().data());
   const std::uint64_t left = size - kLengthBytes;
   if (length < 2) return fail(Error(Code::bad_header, concat("header length ", length, " leaves no room for '{}'")).at(0));
   if (length > left && length <= kPlausible)
-    return fail(Error(Code::truncated, concat("the header alone is ", grouped(length), " bytes, the file has ", grouped(left), " behind the length"))
+    return fail(Error(Code::truncated,
+                      concat("the header alone is ", grouped(length), " bytes, the file has ", grouped(left), " behind the length"))
                     .at(0)
                     .expected_found(kLengthBytes + length, size));
   if (length > left || length > input.limits.header_bytes)
-    return fail(Error(Code::header_too_long, concat("header length ", length, length > left ? " exceeds the " : " exceeds the limit of ",
-                                                    length > left ? left : input.limits.header_bytes, length > left ? " bytes left" : " bytes"))
-                    .at(0)
-                    .expected_found(length, left));
+    return fail(
+        Error(Code::header_too_long, concat("header length ", length, length > left ? " exceeds the " : " exceeds the limit of ",
+                                            length > left ? left : input.limits.header_bytes, length > left ? " bytes left" : " bytes"))
+            .at(0)
+            .expected_found(length, left));
   return length;
 }
 
@@ -86,8 +89,10 @@ Result<Checkpoint> open_safetensors(const OpenInput& input) {
     ASSAY_CHECK(safetensors::parse_header(header, checkpoint.arena(), input.limits, layout));
   }
   if (length > kReferenceLimit)
-    layout.note(Finding(Code::odd_header, concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
-                        Where{.offset = 0, .length = kLengthBytes}));
+    layout.note(
+        Finding(Code::odd_header,
+                concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
+                Where{.offset = 0, .length = kLengthBytes}));
   layout.finish(checkpoint);
   return checkpoint;
 }

@@ -76,8 +76,8 @@ class HeaderReader final : public json::Handler {
   Entry entry_;
   bool in_metadata_ = false, seen_metadata_ = false;
   std::string_view metadata_key_;
-  std::uint64_t value_from_ = 0;           // end of the last key at entry depth
-  std::size_t metadata_before_ = 0;        // entries before this "__metadata__"
+  std::uint64_t value_from_ = 0;            // end of the last key at entry depth
+  std::size_t metadata_before_ = 0;         // entries before this "__metadata__"
   std::vector<Finding> metadata_findings_;  // kept back until it is known not to be a tensor
 };
 
@@ -111,7 +111,10 @@ bool HeaderReader::key(std::string_view text) {
 }
 
 void HeaderReader::open_field(std::string_view name) {
-  entry_.field = name == "dtype" ? Entry::kDtype : name == "shape" ? Entry::kShape : name == "data_offsets" ? Entry::kOffsets : Entry::kNoField;
+  entry_.field = name == "dtype"          ? Entry::kDtype
+                 : name == "shape"        ? Entry::kShape
+                 : name == "data_offsets" ? Entry::kOffsets
+                                          : Entry::kNoField;
   if (entry_.field == Entry::kNoField) return;
   if (entry_.seen[entry_.field]) entry_.complain(Code::bad_header, concat("the field '", name, "' appears twice"));
   entry_.seen[entry_.field] = true;
@@ -131,12 +134,13 @@ void HeaderReader::element(std::string_view text, bool is_number) {
   if (whole) value = *whole;
   if (entry_.field == Entry::kShape) {
     if (!whole)
-      entry_.complain(Code::bad_shape,
-                      concat("dimension ", entry_.shape.size(), " of the shape is ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
+      entry_.complain(Code::bad_shape, concat("dimension ", entry_.shape.size(), " of the shape is ", escape(text, 40),
+                                              ", not a whole number from 0 to 2^64 - 1"));
     entry_.shape.push_back(value);
   } else if (entry_.field == Entry::kOffsets) {
     entry_.bad_offsets = entry_.bad_offsets || !whole;
-    if (!whole) entry_.complain(Code::bad_header, concat("data_offsets hold ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
+    if (!whole)
+      entry_.complain(Code::bad_header, concat("data_offsets hold ", escape(text, 40), ", not a whole number from 0 to 2^64 - 1"));
     if (entry_.offsets.size() < 3) entry_.offsets.push_back(value);
   }
 }
@@ -222,7 +226,8 @@ void HeaderReader::add_metadata(MetadataEntry value, bool as_it_should_be) {
   value.key = metadata_key_;
   layout_.add_metadata(value);
   if (!as_it_should_be && metadata_findings_.size() < Findings::kPerCode)
-    metadata_findings_.emplace_back(Code::bad_metadata, concat("the metadata value of ", quote(metadata_key_), " is not a text"), Where{.offset = value_from_});
+    metadata_findings_.emplace_back(Code::bad_metadata, concat("the metadata value of ", quote(metadata_key_), " is not a text"),
+                                    Where{.offset = value_from_});
 }
 
 /// "__metadata__" is for metadata, but a tensor may have been saved under that name.
@@ -234,8 +239,7 @@ void HeaderReader::finish_metadata() {
                          Where{.tensor = "__metadata__", .offset = entry_.at}));
     finish_entry();
   } else {
-    if (entry_.is_list)
-      layout_.note(Finding(Code::bad_metadata, "'__metadata__' is a list, not an object", Where{.offset = entry_.at}));
+    if (entry_.is_list) layout_.note(Finding(Code::bad_metadata, "'__metadata__' is a list, not an object", Where{.offset = entry_.at}));
     for (Finding& finding : metadata_findings_) layout_.note(std::move(finding));
   }
   metadata_findings_.clear();
@@ -245,8 +249,10 @@ void HeaderReader::finish_metadata() {
 void HeaderReader::not_an_entry(std::string_view text) {
   entry_.at = offset - 1;
   if (in_metadata_) {
-    if (std::exchange(seen_metadata_, true)) layout_.note(Finding(Code::duplicate_name, "'__metadata__' appears twice", Where{.offset = entry_.at}));
-    if (text != "null") layout_.note(Finding(Code::bad_metadata, concat("'__metadata__' is ", text, ", not an object"), Where{.offset = entry_.at}));
+    if (std::exchange(seen_metadata_, true))
+      layout_.note(Finding(Code::duplicate_name, "'__metadata__' appears twice", Where{.offset = entry_.at}));
+    if (text != "null")
+      layout_.note(Finding(Code::bad_metadata, concat("'__metadata__' is ", text, ", not an object"), Where{.offset = entry_.at}));
     return;
   }
   entry_.complain(Code::bad_header, concat("the entry is ", text, ", not an object"));
@@ -258,7 +264,10 @@ void HeaderReader::finish_entry() {
   for (const auto& [field, name] : {std::pair{Entry::kDtype, "dtype"}, {Entry::kShape, "shape"}, {Entry::kOffsets, "data_offsets"}})
     if (!entry.seen[field]) entry.complain(Code::bad_header, concat("the entry has no '", name, "'"));
   if (entry.offsets.size() != 2)
-    entry.complain(Code::bad_header, concat("data_offsets hold ", entry.offsets.size() > 2 ? "more than two" : entry.offsets.empty() ? "no" : "one",
+    entry.complain(Code::bad_header, concat("data_offsets hold ",
+                                            entry.offsets.size() > 2 ? "more than two"
+                                            : entry.offsets.empty()  ? "no"
+                                                                     : "one",
                                             entry.offsets.size() == 1 ? " number, not two" : " numbers, not two"));
   if (entry.shape.size() > max_rank_)
     entry.complain(Code::limit_exceeded, concat("the shape has ", entry.shape.size(), " dimensions, more than ", max_rank_));
@@ -281,7 +290,8 @@ Result<void> parse_header(ByteView header, Arena& arena, const Limits& limits, L
   if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos)
     return fail(Error(Code::bad_header, "the header is not UTF-8").at(header.offset(bad)));
   if (const std::size_t blanks = text.find_first_not_of(" \t\r\n"); blanks != 0 && blanks != std::string_view::npos)
-    layout.note(Finding(Code::odd_header, concat("the header starts with ", counted(blanks, "blank", "blanks"), "; some readers need '{' at byte 8"),
+    layout.note(Finding(Code::odd_header,
+                        concat("the header starts with ", counted(blanks, "blank", "blanks"), "; some readers need '{' at byte 8"),
                         Where{.offset = header.offset(), .length = blanks}));
 
   HeaderReader reader(header, arena, limits, layout);
@@ -292,7 +302,8 @@ Result<void> parse_header(ByteView header, Arena& arena, const Limits& limits, L
   if (odd == std::string_view::npos) return {};
   const bool nul = rest.find_first_not_of(std::string_view("\0 \t\r\n", 5)) == std::string_view::npos;
   const Where where{.offset = header.offset(rest_at + odd), .length = rest.size() - odd};
-  layout.note(nul ? Finding(Code::odd_header, concat("the header is padded with ", rest.size() - odd, " NUL bytes; the reference reader refuses them"), where)
+  layout.note(nul ? Finding(Code::odd_header,
+                            concat("the header is padded with ", rest.size() - odd, " NUL bytes; the reference reader refuses them"), where)
                   : Finding(Code::bad_header, concat("text behind the header's closing brace: ", quote(rest.substr(odd, 40))), where));
   return {};
 }

@@ -138,11 +138,12 @@ void Layout::report_overlap(const Tensor& first, const Tensor& second) {
   // The same name twice on the same bytes is told as a duplicate.
   if (first.name == second.name && a.offset == b.offset && a.nbytes == b.nbytes) return;
   const std::uint64_t a_begin = a.offset - data_start_, b_begin = b.offset - data_start_;
-  findings_.add(Finding(Code::overlap,
-                         concat(quote(second.name), ' ', range(b_begin, b_begin + b.nbytes), " overlaps ", quote(first.name), ' ',
-                                range(a_begin, a_begin + a.nbytes)),
-                         Where{.tensor = std::string(second.name), .offset = b.offset, .length = std::min(a.offset + a.nbytes - b.offset, b.nbytes)},
-                         std::vector<Fact>{{"other", std::string(first.name)}}));
+  findings_.add(
+      Finding(Code::overlap,
+              concat(quote(second.name), ' ', range(b_begin, b_begin + b.nbytes), " overlaps ", quote(first.name), ' ',
+                     range(a_begin, a_begin + a.nbytes)),
+              Where{.tensor = std::string(second.name), .offset = b.offset, .length = std::min(a.offset + a.nbytes - b.offset, b.nbytes)},
+              std::vector<Fact>{{"other", std::string(first.name)}}));
 }
 
 /// Overlaps and gaps. Tensors without bytes may stand anywhere.
@@ -164,8 +165,9 @@ void Layout::check_neighbours() {
     if (storage.offset < running) report_overlap(tensors_[holder], tensors_[i]);
     if (storage.offset > running && running < file_size_ && !unplaced_) {
       const std::uint64_t length = storage.offset - running;
-      findings_.add(Finding(Code::gap, concat(length, length == 1 ? " byte" : " bytes", " before ", quote(tensors_[i].name), " belong to no tensor"),
-                             Where{.offset = running, .length = length}));
+      findings_.add(Finding(Code::gap,
+                            concat(length, length == 1 ? " byte" : " bytes", " before ", quote(tensors_[i].name), " belong to no tensor"),
+                            Where{.offset = running, .length = length}));
     }
     if (holder == kNone || storage.offset + storage.nbytes > running) running = storage.offset + storage.nbytes, holder = i;
   }
@@ -181,16 +183,17 @@ void Layout::report_cut() {
     if (!within(storage.offset, storage.nbytes, file_size_) && names.size() < kNamesListed) names.emplace_back(tensor.name);
   }
   std::string first = names.empty() ? std::string() : names.front();
-  findings_.add(Finding(Code::truncated,
-                         concat("the header promises ", grouped(promised), " bytes, the file has ", grouped(file_size_), "; ", whole, " of ",
-                                counted(tensors_.size(), "tensor is", "tensors are"), " whole"),
-                         Where{.tensor = cut_ == 1 ? std::move(first) : std::string(), .offset = file_size_, .length = promised - file_size_},
-                         std::vector<Fact>{{"expected", promised},
-                                           {"found", file_size_},
-                                           {"missing", promised - file_size_},
-                                           {"tensors_whole", whole},
-                                           {"tensors_cut", cut_},
-                                           {"cut", std::move(names)}}));
+  findings_.add(
+      Finding(Code::truncated,
+              concat("the header promises ", grouped(promised), " bytes, the file has ", grouped(file_size_), "; ", whole, " of ",
+                     counted(tensors_.size(), "tensor is", "tensors are"), " whole"),
+              Where{.tensor = cut_ == 1 ? std::move(first) : std::string(), .offset = file_size_, .length = promised - file_size_},
+              std::vector<Fact>{{"expected", promised},
+                                {"found", file_size_},
+                                {"missing", promised - file_size_},
+                                {"tensors_whole", whole},
+                                {"tensors_cut", cut_},
+                                {"cut", std::move(names)}}));
 }
 
 void Layout::check_end() {
@@ -199,17 +202,17 @@ void Layout::check_end() {
   if (largest_end_ >= data_size_ || unplaced_) return;
   const std::uint64_t left = data_size_ - largest_end_;
   findings_.add(Finding(Code::trailing_bytes, concat(grouped(left), left == 1 ? " byte" : " bytes", " behind the last tensor"),
-                         Where{.offset = data_start_ + largest_end_, .length = left}));
+                        Where{.offset = data_start_ + largest_end_, .length = left}));
 }
 
 void Layout::check_alignment() {
   if (misaligned_ == 0) return;
   const Tensor& first = tensors_[first_misaligned_];
   findings_.add(Finding(Code::misaligned,
-                         concat(counted(misaligned_, "tensor does", "tensors do"), " not start at a multiple of the element size, ",
-                                misaligned_ == 1 ? "" : "first ", quote(first.name), " at ", hex(storages_[first.storage].offset)),
-                         Where{.tensor = std::string(first.name), .offset = storages_[first.storage].offset},
-                         std::vector<Fact>{{"tensors", misaligned_}}));
+                        concat(counted(misaligned_, "tensor does", "tensors do"), " not start at a multiple of the element size, ",
+                               misaligned_ == 1 ? "" : "first ", quote(first.name), " at ", hex(storages_[first.storage].offset)),
+                        Where{.tensor = std::string(first.name), .offset = storages_[first.storage].offset},
+                        std::vector<Fact>{{"tensors", misaligned_}}));
 }
 
 void Layout::finish(Checkpoint& checkpoint) {

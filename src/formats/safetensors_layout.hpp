@@ -15,11 +15,11 @@ namespace assay::formats::safetensors {
 /// What the header says of one tensor.
 struct Claim {
   std::string_view name;
-  std::string_view dtype;              ///< as spelled
+  std::string_view dtype;                ///< as spelled
   std::span<const std::uint64_t> shape;  ///< lives as long as the Checkpoint
-  std::uint64_t begin = 0, end = 0;    ///< data_offsets, from the start of the data area
-  bool placed = true;                  ///< false when the header gives no usable data_offsets
-  std::uint64_t at = 0;                ///< absolute offset of its entry in the header
+  std::uint64_t begin = 0, end = 0;      ///< data_offsets, from the start of the data area
+  bool placed = true;                    ///< false when the header gives no usable data_offsets
+  std::uint64_t at = 0;                  ///< absolute offset of its entry in the header
 };
 
 /// The 22 dtypes of the format, by name.

@@ -14,14 +14,19 @@ namespace assay::formats::safetensors {
 
 namespace {
 
-constexpr std::size_t kMaxRank = 16;      // more is left to the exact reader
-constexpr std::size_t kMaxDigits = 19;    // always fits in 64 bits
+constexpr std::size_t kMaxRank = 16;       // more is left to the exact reader
+constexpr std::size_t kMaxDigits = 19;     // always fits in 64 bits
 constexpr std::size_t kFirstEntries = 64;  // measured before room is made for the rest
 
 class Scanner {
  public:
   Scanner(ByteView header, Arena& arena, const Limits& limits, Layout& layout)
-      : begin_(header.text().data()), p_(begin_), end_(begin_ + header.size()), base_(header.offset()), arena_(arena), layout_(layout),
+      : begin_(header.text().data()),
+        p_(begin_),
+        end_(begin_ + header.size()),
+        base_(header.offset()),
+        arena_(arena),
+        layout_(layout),
         max_rank_(std::min<std::size_t>(kMaxRank, limits.rank)) {}
 
   bool run() {
@@ -120,6 +125,8 @@ class Scanner {
 
 }  // namespace
 
-bool scan_header(ByteView header, Arena& arena, const Limits& limits, Layout& layout) { return Scanner(header, arena, limits, layout).run(); }
+bool scan_header(ByteView header, Arena& arena, const Limits& limits, Layout& layout) {
+  return Scanner(header, arena, limits, layout).run();
+}
 
 }  // namespace assay::formats::safetensors

@@ -150,7 +150,8 @@ class IndexReader final : public json::Handler {
   /// Anything but a text is out of place in the map, and anything but an object as the map.
   bool other(std::string_view what) {
     if (part_ == kMap && depth_ == 1) return stop(Code::bad_header, concat("the index's weight_map is ", what, ", not an object"));
-    if (part_ == kMap && depth_ == 2) return stop(Code::bad_header, concat("the index maps ", quote(tensor_), " to ", what, ", not to a file name"));
+    if (part_ == kMap && depth_ == 2)
+      return stop(Code::bad_header, concat("the index maps ", quote(tensor_), " to ", what, ", not to a file name"));
     return true;
   }
 
@@ -180,7 +181,8 @@ Result<ShardIndex> parse_index(ByteView text, const Limits& limits) {
   if (!reader.found) return fail(Error(Code::bad_header, "the index has no weight_map").at(text.offset()));
   const auto rest = static_cast<std::size_t>(consumed);
   const std::size_t odd = text.text().substr(rest).find_first_not_of(" \t\r\n");
-  if (odd != std::string_view::npos) return fail(Error(Code::bad_header, "text behind the index's closing brace").at(text.offset(rest + odd)));
+  if (odd != std::string_view::npos)
+    return fail(Error(Code::bad_header, "text behind the index's closing brace").at(text.offset(rest + odd)));
   return index;
 }
 

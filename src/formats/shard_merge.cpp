@@ -18,9 +18,9 @@ namespace assay::formats {
 
 namespace {
 
-constexpr std::size_t kNamesShown = 3;                      // in a message
-constexpr std::size_t kNamesListed = 1000;                  // in the facts
-constexpr std::uint64_t kComparedBytes = 64 << 10;          // of a tensor that is there twice
+constexpr std::size_t kNamesShown = 3;              // in a message
+constexpr std::size_t kNamesListed = 1000;          // in the facts
+constexpr std::uint64_t kComparedBytes = 64 << 10;  // of a tensor that is there twice
 constexpr std::uint64_t kComparedTensors = 256;
 constexpr std::uint32_t kMissingNamed = 20;
 
@@ -52,8 +52,8 @@ class Merger {
   struct Shard {
     std::string_view name;
     State state = State::opened;
-    Names lost;      // tensors that the index promises here and nobody has
-    Names unlisted;  // tensors that the index does not know
+    Names lost;                         // tensors that the index promises here and nobody has
+    Names unlisted;                     // tensors that the index does not know
     std::optional<Finding> fault = {};  // why a broken one cannot be read
   };
 
@@ -116,7 +116,8 @@ void Merger::read_index() {
   set_.storages.reserve(index.entries.size());
   entry_of_tensor_.reserve(index.entries.size());
   if (twice.count == 0) return;
-  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice: ", twice.shown()), Where{.file = plan_.index_name});
+  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice: ", twice.shown()),
+                  Where{.file = plan_.index_name});
   finding.severity = Severity::warning;
   set_.add(std::move(finding));
 }
@@ -133,11 +134,9 @@ Result<void> Merger::open_shard(std::uint32_t index) {
     absorb(*std::move(part), index);
     return {};
   }
-  Error error = std::move(part).error();
+  Error error = std::move(part).error().in_file(shard.name);
   if (error.code() == Code::need_range) return fail(std::move(error));
-  shard.state = error.code() == Code::no_such_file    ? State::missing
-                : error.code() == Code::path_escapes ? State::escaping
-                                                      : State::broken;
+  shard.state = error.code() == Code::no_such_file ? State::missing : error.code() == Code::path_escapes ? State::escaping : State::broken;
   if (shard.state != State::broken) return {};
   Finding finding = Finding::from(error);
   finding.code = Code::bad_shard;
@@ -195,14 +194,17 @@ void Merger::absorb_metadata(const Checkpoint& part) {
 Error Merger::nothing_opened() {
   const auto escaping = std::ranges::find(shards_, State::escaping, &Shard::state);
   if (escaping != shards_.end())
-    return Error(Code::path_escapes, concat("the index names ", quote(escaping->name), ", which is outside its folder")).in_file(plan_.index_name);
+    return Error(Code::path_escapes, concat("the index names ", quote(escaping->name), ", which is outside its folder"))
+        .in_file(plan_.index_name);
   if (!first_error_)
-    return Error(Code::missing_shard, concat("none of the ", counted(shards_.size(), "file", "files"), " that the index names is there: ",
-                                             shown_names(plan_.shards, plan_.shards.size())))
+    return Error(Code::missing_shard, concat("none of the ", counted(shards_.size(), "file", "files"),
+                                             " that the index names is there: ", shown_names(plan_.shards, plan_.shards.size())))
         .in_file(plan_.index_name)
-        .fact("files", std::vector<std::string>(plan_.shards.begin(), plan_.shards.begin() + static_cast<std::ptrdiff_t>(std::min(plan_.shards.size(), kNamesListed))));
+        .fact("files", std::vector<std::string>(plan_.shards.begin(), plan_.shards.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                                                 plan_.shards.size(), kNamesListed))));
   // The first shard's fault stands for all, with what it said.
-  Error error(first_error_->code(), concat("none of ", counted(shards_.size(), "shard", "shards"), " can be read; ", quote(first_error_->where().file), ": ", first_error_->what()));
+  Error error(first_error_->code(), concat("none of ", counted(shards_.size(), "shard", "shards"), " can be read; ",
+                                           quote(first_error_->where().file), ": ", first_error_->what()));
   error = std::move(error).in_file(first_error_->where().file).advise(std::string(first_error_->hint()));
   for (const Fact& fact : first_error_->facts()) error = std::move(error).fact(fact.key, fact.value);
   return error;
@@ -239,11 +241,14 @@ Result<void> Merger::find_copies() {
 /// In words whether two tensors hold the same; large ones are not read.
 Result<std::string> Merger::compare_copies(const Tensor& a, const Tensor& b) {
   if (a.dtype != b.dtype || !std::ranges::equal(a.shape, b.shape))
-    return concat("the copies differ: ", dtype_name(a.dtype), ' ', bracketed(a.shape), " and ", dtype_name(b.dtype), ' ', bracketed(b.shape));
+    return concat("the copies differ: ", dtype_name(a.dtype), ' ', bracketed(a.shape), " and ", dtype_name(b.dtype), ' ',
+                  bracketed(b.shape));
   const auto plain = [&](const Tensor& tensor) {
-    return tensor.readable && tensor.storage != kNone && set_.file_offset(tensor) && tensor.contiguous() && tensor.nbytes() <= kComparedBytes;
+    return tensor.readable && tensor.storage != kNone && set_.file_offset(tensor) && tensor.contiguous() &&
+           tensor.nbytes() <= kComparedBytes;
   };
-  if (!plain(a) || !plain(b) || ++compared_ > kComparedTensors) return std::string("dtype and shape are the same, the values were not compared");
+  if (!plain(a) || !plain(b) || ++compared_ > kComparedTensors)
+    return std::string("dtype and shape are the same, the values were not compared");
   ASSAY_TRY(const ByteBlock bytes_a, set_.file_of(a)->source->fetch(*set_.file_offset(a), a.nbytes()));
   ASSAY_TRY(const ByteBlock bytes_b, set_.file_of(b)->source->fetch(*set_.file_offset(b), b.nbytes()));
   const bool same = bytes_a.view().size() == 0 || std::memcmp(bytes_a.view().data(), bytes_b.view().data(), bytes_a.view().size()) == 0;
@@ -256,7 +261,8 @@ Result<void> Merger::report_copy(std::uint32_t winner, std::uint32_t loser) {
   if (!compared && compared.error().code() == Code::need_range) return fail(std::move(compared).error());
   const std::string_view here = shards_[shard_of_tensor_[winner]].name, there = shards_[shard_of_tensor_[loser]].name;
   set_.add(Finding(Code::duplicate_tensor,
-                   concat(quote(counts.name), " is in ", quote(here), ", which counts, and in ", quote(there), "; ", compared ? *compared : compared.error().what()),
+                   concat(quote(counts.name), " is in ", quote(here), ", which counts, and in ", quote(there), "; ",
+                          compared ? *compared : compared.error().what()),
                    Where{.file = std::string(there), .tensor = std::string(counts.name)}, {{"counts", std::string(here)}}));
   return {};
 }
@@ -300,18 +306,21 @@ void Merger::compare_with_index() {
     found[entry] = true;
     const Shard& promised = shards_[promised_[index.entries[entry].file]];
     if (&promised == &shards_[holder]) continue;
-    set_.add(Finding(Code::wrong_shard,
-                     concat("the index maps ", quote(name), " to ", quote(promised.name), promised.state == State::opened ? ", which lacks it" : ", which cannot be read",
-                            "; it is in ", quote(shards_[holder].name)),
-                     Where{.file = std::string(promised.name), .tensor = std::string(name)}, {{"found_in", std::string(shards_[holder].name)}}));
+    set_.add(Finding(
+        Code::wrong_shard,
+        concat("the index maps ", quote(name), " to ", quote(promised.name),
+               promised.state == State::opened ? ", which lacks it" : ", which cannot be read", "; it is in ", quote(shards_[holder].name)),
+        Where{.file = std::string(promised.name), .tensor = std::string(name)}, {{"found_in", std::string(shards_[holder].name)}}));
   }
   for (std::uint32_t i = 0; i < index.entries.size(); ++i) {
     if (found[i] || entries_->find(index.entries[i].tensor) != i) continue;
     Shard& promised = shards_[promised_[index.entries[i].file]];
     promised.lost.add(index.entries[i].tensor);
     if (promised.state == State::opened)
-      set_.add(Finding(Code::wrong_shard, concat("the index maps ", quote(index.entries[i].tensor), " to ", quote(promised.name), ", which lacks it; no shard holds it"),
-                       Where{.file = std::string(promised.name), .tensor = std::string(index.entries[i].tensor)}));
+      set_.add(Finding(
+          Code::wrong_shard,
+          concat("the index maps ", quote(index.entries[i].tensor), " to ", quote(promised.name), ", which lacks it; no shard holds it"),
+          Where{.file = std::string(promised.name), .tensor = std::string(index.entries[i].tensor)}));
   }
 }
 
@@ -321,21 +330,24 @@ void Merger::report_shards() {
   const auto unread = std::ranges::count_if(shards_, [](const Shard& shard) { return shard.state != State::opened; });
   const double total = plan_.index && plan_.index->total_size ? *plan_.index->total_size : 0;
   // What one shard held is known when it alone is not there.
-  const std::uint64_t gone = unread == 1 && total > static_cast<double>(bytes) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes : 0;
+  const std::uint64_t gone =
+      unread == 1 && total > static_cast<double>(bytes) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes : 0;
   for (Shard& shard : shards_) {
     const Where where{.file = std::string(shard.name)};
-    const std::string lost = concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost", gone ? concat(" (", grouped(gone), " bytes)") : "",
-                                    shard.lost.count ? ": " : "", shard.lost.shown());
+    const std::string lost = concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost",
+                                    gone ? concat(" (", grouped(gone), " bytes)") : "", shard.lost.count ? ": " : "", shard.lost.shown());
     std::vector<Fact> facts{{"lost", shard.lost.count}, {"tensors", shard.lost.kept}};
     if (gone) facts.push_back({"bytes", gone});
     if (shard.state == State::missing && plan_.index)
       set_.add(Finding(Code::missing_shard, concat(quote(shard.name), " is not there; ", lost), where, std::move(facts)));
-    else if (shard.state == State::broken)
-      report_fault(shard, lost, std::move(facts));
+    else if (shard.state == State::broken) report_fault(shard, lost, std::move(facts));
     else if (shard.state == State::escaping)
-      set_.add(Finding(Code::path_escapes, concat("the index names ", quote(shard.name), ", which is outside its folder; ", lost), where, std::move(facts)));
+      set_.add(Finding(Code::path_escapes, concat("the index names ", quote(shard.name), ", which is outside its folder; ", lost), where,
+                       std::move(facts)));
     if (!plan_.index || shard.unlisted.count == 0) continue;
-    Finding unlisted(Code::stale_index, concat("the index does not list ", counted(shard.unlisted.count, "tensor", "tensors"), " of ", quote(shard.name), ": ", shard.unlisted.shown()),
+    Finding unlisted(Code::stale_index,
+                     concat("the index does not list ", counted(shard.unlisted.count, "tensor", "tensors"), " of ", quote(shard.name), ": ",
+                            shard.unlisted.shown()),
                      where, {{"tensors", shard.unlisted.kept}});
     unlisted.severity = Severity::note;
     set_.add(std::move(unlisted));
@@ -364,15 +376,18 @@ void Merger::report_numbering() {
   std::uint32_t missing = 0;
   for (std::uint32_t part = 1; part <= numbering.parts; ++part) {
     if (there[part] || ++missing > kMissingNamed) continue;
-    set_.add(Finding(Code::missing_shard, concat(quote(numbering.name_of(part)), " is not there; the names promise ", numbering.parts, " files"),
+    set_.add(Finding(Code::missing_shard,
+                     concat(quote(numbering.name_of(part)), " is not there; the names promise ", numbering.parts, " files"),
                      Where{.file = numbering.name_of(part)}));
   }
   if (missing > kMissingNamed)
-    set_.add(Finding(Code::missing_shard, concat(missing, " of ", numbering.parts, " files are not there"), {}, {{"missing", std::uint64_t{missing}}}));
+    set_.add(Finding(Code::missing_shard, concat(missing, " of ", numbering.parts, " files are not there"), {},
+                     {{"missing", std::uint64_t{missing}}}));
 }
 
 void Merger::report_total() {
-  const auto all_opened = std::ranges::all_of(shards_, [](const Shard& shard) { return shard.state == State::opened && shard.lost.count == 0; });
+  const auto all_opened =
+      std::ranges::all_of(shards_, [](const Shard& shard) { return shard.state == State::opened && shard.lost.count == 0; });
   if (!plan_.index || !plan_.index->total_size || !all_opened || !set_.complete) return;
   const double total = *plan_.index->total_size;
   std::uint64_t tensors = 0, storages = 0;
@@ -382,12 +397,15 @@ void Merger::report_total() {
   if (total == static_cast<double>(tensors) || total == static_cast<double>(storages)) return;
   const bool whole = total >= 0 && total < 1e18;
   set_.add(Finding(Code::total_size_mismatch,
-                   concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"), " bytes in all, the tensors have ", grouped(tensors)),
+                   concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"),
+                          " bytes in all, the tensors have ", grouped(tensors)),
                    Where{.file = plan_.index_name}, {{"expected", total}, {"found", tensors}}));
 }
 
 }  // namespace
 
-Result<Checkpoint> merge_shards(const FileSet& files, const ShardPlan& plan, const Limits& limits) { return Merger(files, plan, limits).run(); }
+Result<Checkpoint> merge_shards(const FileSet& files, const ShardPlan& plan, const Limits& limits) {
+  return Merger(files, plan, limits).run();
+}
 
 }  // namespace assay::formats

@@ -17,7 +17,8 @@ constexpr struct {
   std::string_view extension;
   int rank;
 } kWeights[] = {
-    {".safetensors", 0}, {".bin", 1}, {".pt", 1}, {".pth", 1}, {".ckpt", 1}, {".gguf", 2}, {".npz", 2}, {".npy", 2}, {".h5", 2}, {".onnx", 2}, {".msgpack", 2}, {".pkl", 2},
+    {".safetensors", 0}, {".bin", 1}, {".pt", 1}, {".pth", 1},  {".ckpt", 1},    {".gguf", 2},
+    {".npz", 2},         {".npy", 2}, {".h5", 2}, {".onnx", 2}, {".msgpack", 2}, {".pkl", 2},
 };
 
 constexpr std::string_view kUsual[] = {"model", "pytorch_model", "diffusion_pytorch_model", "adapter_model"};
@@ -47,8 +48,10 @@ std::optional<NumberedName> numbered_name(std::string_view name) {
   std::size_t from = before.size();
   while (from > 0 && digit(before[from - 1])) --from;
   const std::size_t dot = after.find('.');
-  if (from == 0 || std::string_view("._-").find(before[from - 1]) == std::string_view::npos || dot == std::string_view::npos) return std::nullopt;
-  NumberedName result{.stem = before.substr(0, from), .number = before.substr(from), .total = after.substr(0, dot), .suffix = after.substr(dot)};
+  if (from == 0 || std::string_view("._-").find(before[from - 1]) == std::string_view::npos || dot == std::string_view::npos)
+    return std::nullopt;
+  NumberedName result{
+      .stem = before.substr(0, from), .number = before.substr(from), .total = after.substr(0, dot), .suffix = after.substr(dot)};
   if (!is_count(result.number) || !is_count(result.total)) return std::nullopt;
   result.part = value_of(result.number);
   result.parts = value_of(result.total);
@@ -72,7 +75,9 @@ int role_rank(std::string_view name) {
   const auto starts = [&](std::string_view word) { return name.starts_with(word); };
   if (std::ranges::any_of(kSideFiles, starts)) return 3;
   if (starts("consolidated")) return 2;
-  const auto usual = [&](std::string_view word) { return starts(word) && name.size() > word.size() && (name[word.size()] == '.' || name[word.size()] == '-'); };
+  const auto usual = [&](std::string_view word) {
+    return starts(word) && name.size() > word.size() && (name[word.size()] == '.' || name[word.size()] == '-');
+  };
   return std::ranges::any_of(kUsual, usual) ? 0 : 1;
 }
 

@@ -37,7 +37,8 @@ struct Candidate {
 
 class Folder {
  public:
-  Folder(const FileSet& files, std::vector<FileSet::Entry> entries, const Limits& limits) : files_(files), entries_(std::move(entries)), limits_(limits) {}
+  Folder(const FileSet& files, std::vector<FileSet::Entry> entries, const Limits& limits)
+      : files_(files), entries_(std::move(entries)), limits_(limits) {}
 
   Result<Checkpoint> open();
   /// The set that `name` is part of, if any.
@@ -70,8 +71,11 @@ std::vector<std::string_view> Folder::indexes() const {
   std::vector<std::string_view> names;
   for (const FileSet::Entry& entry : entries_)
     if (!entry.folder && is_index_name(entry.name)) names.push_back(entry.name);
-  const auto rank = [](std::string_view name) { return std::tuple(name.find(".safetensors.index.") == std::string_view::npos, role_rank(name), name.size()); };
-  std::ranges::sort(names, [&](std::string_view a, std::string_view b) { return rank(a) != rank(b) ? rank(a) < rank(b) : naturally(a, b); });
+  const auto rank = [](std::string_view name) {
+    return std::tuple(name.find(".safetensors.index.") == std::string_view::npos, role_rank(name), name.size());
+  };
+  std::ranges::sort(names,
+                    [&](std::string_view a, std::string_view b) { return rank(a) != rank(b) ? rank(a) < rank(b) : naturally(a, b); });
   return names;
 }
 
@@ -90,7 +94,9 @@ std::vector<Candidate> Folder::candidates() const {
     }
   }
   for (Candidate& candidate : found) std::ranges::sort(candidate.names, naturally);
-  std::ranges::sort(found, [](const Candidate& a, const Candidate& b) { return a.rank() != b.rank() ? a.rank() < b.rank() : naturally(a.names.front(), b.names.front()); });
+  std::ranges::sort(found, [](const Candidate& a, const Candidate& b) {
+    return a.rank() != b.rank() ? a.rank() < b.rank() : naturally(a.names.front(), b.names.front());
+  });
   return found;
 }
 
@@ -132,10 +138,12 @@ Result<std::optional<Checkpoint>> Folder::open_instead(std::string_view index_na
   }
   std::set<std::string_view> names;
   for (const Tensor& tensor : other->tensors) names.insert(tensor.name);
-  if (!std::ranges::all_of(index.entries, [&](const ShardIndex::Entry& entry) { return names.contains(entry.tensor); })) return std::nullopt;
+  if (!std::ranges::all_of(index.entries, [&](const ShardIndex::Entry& entry) { return names.contains(entry.tensor); }))
+    return std::nullopt;
   other->add(Finding(Code::stale_index,
-                     concat(quote(index_name), " names ", counted(index.files.size(), "file that is", "files that are"), " not there; ", quote(found.front().names.front()),
-                            found.front().names.size() > 1 ? " and the other parts hold" : " holds", " all ", index.entries.size(), " tensors"),
+                     concat(quote(index_name), " names ", counted(index.files.size(), "file that is", "files that are"), " not there; ",
+                            quote(found.front().names.front()), found.front().names.size() > 1 ? " and the other parts hold" : " holds",
+                            " all ", index.entries.size(), " tensors"),
                      Where{.file = std::string(index_name)}));
   note_strays(*other, {found.front().names.begin(), found.front().names.end()});
   return std::optional(*std::move(other));
@@ -144,7 +152,8 @@ Result<std::optional<Checkpoint>> Folder::open_instead(std::string_view index_na
 Result<Checkpoint> Folder::open_indexed(std::string_view name, ShardIndex index) {
   const bool escapes = std::ranges::any_of(index.files, leaves_folder);
   // A file in a sub-folder is in no listing; whether it is there shows when it is opened.
-  const bool some = std::ranges::any_of(index.files, [&](std::string_view file) { return has(file) || file.find('/') != std::string_view::npos; });
+  const bool some =
+      std::ranges::any_of(index.files, [&](std::string_view file) { return has(file) || file.find('/') != std::string_view::npos; });
   if (!escapes && !some) {
     ASSAY_TRY(auto other, open_instead(name, index));
     if (other) return *std::move(other);
@@ -182,9 +191,15 @@ Result<std::optional<Checkpoint>> Folder::open_around(std::string_view name) {
   }
   const auto numbering = numbered_name(name);
   if (!numbering || numbering->parts < 2 || !weights_rank(name)) return std::nullopt;
-  const Candidate set = numbered_set(*numbering);
-  if (set.names.size() < 2) return std::nullopt;
+  Candidate set = numbered_set(*numbering);
+  const bool alone = set.names.size() < 2;
+  if (alone) set = {{std::string(name)}, std::nullopt};
   ASSAY_TRY(auto checkpoint, open_candidate(set));
+  if (alone) {
+    Finding finding(Code::missing_shard, concat("part ", numbering->part, " of ", numbering->parts, "; the other parts are not beside it"));
+    finding.severity = Severity::warning;  // it was asked for by itself, and is whole
+    checkpoint.add(std::move(finding));
+  }
   return std::optional(std::move(checkpoint));
 }
 
@@ -248,13 +263,17 @@ void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view
     if (!entry.folder && !used.contains(entry.name) && weights_rank(entry.name) && role_rank(entry.name) < 3) strays.push_back(&entry);
   if (strays.size() <= kFilesShown) {
     for (const FileSet::Entry* entry : strays)
-      checkpoint.add(Finding(Code::stray_file, concat(quote(entry->name), " (", grouped(entry->size), " bytes) is not part of this checkpoint and was not counted"),
-                             Where{.file = entry->name}, {{"size", entry->size}}));
+      checkpoint.add(
+          Finding(Code::stray_file,
+                  concat(quote(entry->name), " (", grouped(entry->size), " bytes) is not part of this checkpoint and was not counted"),
+                  Where{.file = entry->name}, {{"size", entry->size}}));
     return;
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(strays.size(), kFilesListed); ++i) names.push_back(strays[i]->name);
-  std::string what = concat(strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", quote(names[0]), ", ", quote(names[1]), ", …");
+  std::string what =
+      concat(strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", quote(names[0]), ", ",
+             quote(names[1]), ", …");
   checkpoint.add(Finding(Code::stray_file, std::move(what), {}, {{"files", std::move(names)}}));
 }
 

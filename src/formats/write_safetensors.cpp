@@ -50,20 +50,23 @@ Result<void> check(const TensorToWrite& tensor) {
   std::optional<std::uint64_t> bits = dtype_bits(tensor.dtype);
   for (const std::uint64_t dimension : tensor.shape) bits = bits ? checked_mul(*bits, dimension) : bits;
   if (!bits || *bits % 8 != 0 || *bits / 8 != tensor.bytes.size())
-    return refuse(Code::size_mismatch, concat("shape ", bracketed(tensor.shape), " of ", dtype_name(tensor.dtype), " does not fit ", tensor.bytes.size(), " bytes"));
+    return refuse(Code::size_mismatch, concat("shape ", bracketed(tensor.shape), " of ", dtype_name(tensor.dtype), " does not fit ",
+                                              tensor.bytes.size(), " bytes"));
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> tensors,
+                                                 const std::map<std::string, std::string>& metadata) {
   std::vector<const TensorToWrite*> order;
   for (const TensorToWrite& tensor : tensors) {
     ASSAY_CHECK(check(tensor));
     order.push_back(&tensor);
   }
   // dtypes.def lists them by rank: the widest stand last, and are written first, so that every tensor is aligned.
-  std::ranges::sort(order, [](const TensorToWrite* a, const TensorToWrite* b) { return a->dtype != b->dtype ? a->dtype > b->dtype : a->name < b->name; });
+  std::ranges::sort(
+      order, [](const TensorToWrite* a, const TensorToWrite* b) { return a->dtype != b->dtype ? a->dtype > b->dtype : a->name < b->name; });
 
   std::string header = "{";
   std::uint64_t end = 0;
@@ -94,7 +97,8 @@ Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> 
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     return fail(Error(Code::duplicate_name, concat("two tensors are named ", quote(*twice))).of_tensor(*twice));
   if (header.size() > kLargestHeader)
-    return fail(Code::header_too_long, concat("a header of ", header.size(), " bytes is more than the ", kLargestHeader, " that the reference reader takes"));
+    return fail(Code::header_too_long,
+                concat("a header of ", header.size(), " bytes is more than the ", kLargestHeader, " that the reference reader takes"));
 
   std::vector<std::byte> file(8 + header.size() + static_cast<std::size_t>(end));
   store_le<std::uint64_t>(file.data(), header.size());

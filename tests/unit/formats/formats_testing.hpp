@@ -54,8 +54,8 @@ inline std::string describe(const Checkpoint& checkpoint) {
   std::string out = concat(checkpoint.format, ' ', checkpoint.complete ? "complete" : "incomplete", '\n');
   for (const CheckpointFile& file : checkpoint.files) out += concat("file ", file.name, ' ', file.size, '\n');
   for (const Tensor& tensor : checkpoint.tensors) {
-    out += concat("tensor ", quote(tensor.name), ' ', tensor.source_dtype, '/', dtype_name(tensor.dtype), ' ', bracketed(tensor.shape), ' ', tensor.numel,
-                  tensor.readable ? " readable" : " unreadable");
+    out += concat("tensor ", quote(tensor.name), ' ', tensor.source_dtype, '/', dtype_name(tensor.dtype), ' ', bracketed(tensor.shape), ' ',
+                  tensor.numel, tensor.readable ? " readable" : " unreadable");
     if (tensor.storage != kNone) {
       const Storage& storage = checkpoint.storages[tensor.storage];
       out += concat(" file ", storage.file, " at ", storage.offset, " n ", storage.nbytes);
@@ -63,10 +63,12 @@ inline std::string describe(const Checkpoint& checkpoint) {
     out += '\n';
   }
   for (const MetadataEntry& entry : checkpoint.metadata)
-    out += concat("metadata ", quote(entry.key), '=', quote(entry.text), ' ', static_cast<int>(entry.kind), ' ', entry.integer, ' ', entry.boolean ? 1 : 0, '\n');
+    out += concat("metadata ", quote(entry.key), '=', quote(entry.text), ' ', static_cast<int>(entry.kind), ' ', entry.integer, ' ',
+                  entry.boolean ? 1 : 0, '\n');
   for (const Finding& finding : checkpoint.findings.list())
-    out += concat(severity_name(finding.severity), ' ', code_name(finding.code), ' ', finding.message, " @", finding.where.offset.value_or(0), '+',
-                  finding.where.length.value_or(0), ' ', finding.where.tensor, ' ', finding.where.file, '\n');
+    out +=
+        concat(severity_name(finding.severity), ' ', code_name(finding.code), ' ', finding.message, " @", finding.where.offset.value_or(0),
+               '+', finding.where.length.value_or(0), ' ', finding.where.tensor, ' ', finding.where.file, '\n');
   return out;
 }
 

@@ -34,9 +34,13 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
       {padded("\x93NUMPY\x01\x00v\x00"s), Code::numpy_array, "npy 1.0"},
       {padded("\x89HDF\r\n\x1a\n"), Code::hdf5, "HDF5"},
       {std::string(512, '\1') + padded("\x89HDF\r\n\x1a\n"), Code::hdf5, "512-byte user block"},
-      {padded("\x1f\x8b\x08\x08" "abcdefmodel.pth\0"s), Code::gzip, "gzip of 'model.pth'"},
+      {padded("\x1f\x8b\x08\x08"
+              "abcdefmodel.pth\0"s),
+       Code::gzip, "gzip of 'model.pth'"},
       {padded("\x1f\x8b\x08\x00"s), Code::gzip, "gzip"},
-      {padded("\xfd" "7zXZ\0"s), Code::xz, "xz"},
+      {padded("\xfd"
+              "7zXZ\0"s),
+       Code::xz, "xz"},
       {padded("\x28\xb5\x2f\xfd"), Code::zstd, "zstd"},
       {padded("\x04\x22\x4d\x18"), Code::lz4, "lz4"},
       {padded("BZh91AY&SY"), Code::bzip2, "bzip2"},
@@ -48,7 +52,9 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
       {std::string(100, '\1') + "\x57\xfb\x80\x8b\x24\x75\x47\xdb", Code::tensorflow, "SSTable"},
       {padded("\x1c\0\0\0TFL3"s), Code::tensorflow, "Lite"},
       {padded("\x81\xa6params\x82\x81"), Code::flax, "first key 'params'"},
-      {padded("\x7f" "ELF"), Code::executable, "ELF"},
+      {padded("\x7f"
+              "ELF"),
+       Code::executable, "ELF"},
       {padded("\x89PNG\r\n\x1a\n"), Code::image, "PNG"},
       {padded("\xff\xd8\xff\xe0"), Code::image, "JPEG"},
       {std::string(100, '\0'), Code::truncated, "zero bytes only (100 bytes)"},
@@ -68,21 +74,28 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
 }
 
 TEST(NotWeights, GitLfsPointersTellTheRealFile) {
-  const std::string pointer = concat("version https://", "git-lfs.example/spec/v1\noid sha256:", std::string(64, 'b'), "\nsize 4265380512\n");
+  const std::string pointer =
+      concat("version https://", "git-lfs.example/spec/v1\noid sha256:", std::string(64, 'b'), "\nsize 4265380512\n");
   const auto opened = open_file_named("model.safetensors", pointer);
-  EXPECT_EQ(message_of(opened, Code::git_lfs_pointer), concat("Git LFS pointer, the real file is 4,265,380,512 bytes, sha256 ", std::string(64, 'b')));
+  EXPECT_EQ(message_of(opened, Code::git_lfs_pointer),
+            concat("Git LFS pointer, the real file is 4,265,380,512 bytes, sha256 ", std::string(64, 'b')));
   EXPECT_EQ(std::get<std::uint64_t>(opened.error().facts()[0].value), 4265380512u);
   EXPECT_EQ(error_code(open_file_named("m", "version https://example.org/spec/v1\nnothing more\n")), Code::text_document);
 }
 
 TEST(NotWeights, PagesAndErrorBodiesTellWhatTheySay) {
-  EXPECT_EQ(message_of(open_file_named("m.pt", "<!DOCTYPE html><html><head><title>Drive -\n  Quota  exceeded</title></head></html>"), Code::html_page),
+  EXPECT_EQ(message_of(open_file_named("m.pt", "<!DOCTYPE html><html><head><title>Drive -\n  Quota  exceeded</title></head></html>"),
+                       Code::html_page),
             "HTML page titled 'Drive - Quota exceeded', not weights");
   EXPECT_EQ(message_of(open_file_named("m.pt", "\xef\xbb\xbf\n\n  <HTML><body>x"), Code::html_page), "HTML page, not weights");
-  EXPECT_EQ(message_of(open_file_named("m", "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"), Code::xml_document),
+  EXPECT_EQ(message_of(open_file_named(
+                           "m", "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"),
+                       Code::xml_document),
             "XML error document: AccessDenied, 'Request has expired'");
-  EXPECT_EQ(message_of(open_file_named("m.safetensors", "{\"error\":\"Repository not found\"}"), Code::json_document), "JSON document: 'Repository not found'");
-  EXPECT_EQ(message_of(open_file_named("m", "{\"status\": 1, \"error\": {\"code\": 3, \"message\": \"no\"}}"), Code::json_document), "JSON document: 'no'");
+  EXPECT_EQ(message_of(open_file_named("m.safetensors", "{\"error\":\"Repository not found\"}"), Code::json_document),
+            "JSON document: 'Repository not found'");
+  EXPECT_EQ(message_of(open_file_named("m", "{\"status\": 1, \"error\": {\"code\": 3, \"message\": \"no\"}}"), Code::json_document),
+            "JSON document: 'no'");
   EXPECT_EQ(message_of(open_file_named("config.json", "{\"architectures\": [\"X\"], \"dtype\": \"bfloat16\"}"), Code::json_document),
             "JSON document with the keys 'architectures', 'dtype'");
   EXPECT_EQ(message_of(open_file_named("m.safetensors", "Entry not found"), Code::text_document), "text, starting with 'Entry not found'");
@@ -92,7 +105,8 @@ TEST(NotWeights, PagesAndErrorBodiesTellWhatTheySay) {
 }
 
 TEST(NotWeights, UnknownBytesAreShown) {
-  EXPECT_EQ(message_of(open_file_named("m", "\x01\x02OK\xff"), Code::unknown_format), "not a known format; the first bytes are 01 02 4f 4b ff \"..OK.\"");
+  EXPECT_EQ(message_of(open_file_named("m", "\x01\x02OK\xff"), Code::unknown_format),
+            "not a known format; the first bytes are 01 02 4f 4b ff \"..OK.\"");
 }
 
 TEST(NotWeights, AnyHeadIsAnswered) {

@@ -22,7 +22,8 @@ TEST(Registry, RowsAreWholeAndFoundById) {
     EXPECT_TRUE(format.probe && format.open);
     EXPECT_EQ(formats::find_format(format.id), &format);
   }
-  EXPECT_TRUE(ids.contains("safetensors") && ids.contains("torch-zip") && ids.contains("safetensors-sharded") && ids.contains("torch-sharded"));
+  EXPECT_TRUE(ids.contains("safetensors") && ids.contains("torch-zip") && ids.contains("safetensors-sharded") &&
+              ids.contains("torch-sharded"));
   EXPECT_EQ(formats::find_format("nothing"), nullptr);
 }
 
@@ -34,7 +35,8 @@ TEST(Registry, ContentDecidesAndTheNameIsNoted) {
     EXPECT_TRUE(opened->complete);
     EXPECT_EQ(find(*opened, Code::extension_mismatch)->severity, Severity::note) << name;
   }
-  for (const char* name : {"x.safetensors", "X.SAFETENSORS", "blob", "x.v2"}) EXPECT_TRUE(open_file_named(name, kGood)->findings.empty()) << name;
+  for (const char* name : {"x.safetensors", "X.SAFETENSORS", "blob", "x.v2"})
+    EXPECT_TRUE(open_file_named(name, kGood)->findings.empty()) << name;
 }
 
 TEST(Registry, AFileNamedSafetensorsIsToldByWhatItIs) {
@@ -60,8 +62,11 @@ TEST(Registry, AbsentFilesAndErrorsCarryTheName) {
 TEST(WriteSafetensors, IsReadBackAsWritten) {
   const std::vector<std::byte> data(64, std::byte{7});
   const auto bytes = std::span(data);
-  const std::vector<formats::TensorToWrite> tensors = {
-      {"z", DType::f32, {2, 2}, bytes.first(16)}, {"a\n\"\\\x01", DType::f32, {}, bytes.first(4)}, {"u", DType::u8, {3}, bytes.first(3)}, {"d", DType::f64, {2}, bytes.first(16)}, {"e", DType::bf16, {0, 5}, {}}};
+  const std::vector<formats::TensorToWrite> tensors = {{"z", DType::f32, {2, 2}, bytes.first(16)},
+                                                       {"a\n\"\\\x01", DType::f32, {}, bytes.first(4)},
+                                                       {"u", DType::u8, {3}, bytes.first(3)},
+                                                       {"d", DType::f64, {2}, bytes.first(16)},
+                                                       {"e", DType::bf16, {0, 5}, {}}};
   const auto written = formats::write_safetensors(tensors, {{"format", "pt"}, {"k\t", "v"}});
   ASSERT_TRUE(written) << written.error().what();
   const std::string_view file(reinterpret_cast<const char*>(written->data()), written->size());
@@ -79,11 +84,13 @@ TEST(WriteSafetensors, IsReadBackAsWritten) {
 
 TEST(WriteSafetensors, TheReferenceHeaderByteForByte) {
   const std::vector<std::byte> data(8);
-  const std::vector<formats::TensorToWrite> tensors = {{"b", DType::f16, {2}, std::span(data).first(4)}, {"a", DType::f32, {1, 2}, std::span(data)}};
+  const std::vector<formats::TensorToWrite> tensors = {{"b", DType::f16, {2}, std::span(data).first(4)},
+                                                       {"a", DType::f32, {1, 2}, std::span(data)}};
   const auto written = formats::write_safetensors(tensors, {});
   ASSERT_TRUE(written);
   const std::string_view file(reinterpret_cast<const char*>(written->data()), written->size());
-  const std::string expected = R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"F16","shape":[2],"data_offsets":[8,12]}})";
+  const std::string expected =
+      R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"F16","shape":[2],"data_offsets":[8,12]}})";
   EXPECT_EQ(file.substr(8, expected.size()), expected);
   EXPECT_EQ(file.size(), 8 + (expected.size() + 7) / 8 * 8 + 12);
 }

@@ -44,8 +44,9 @@ bool agree(std::string_view header) {
 }
 
 std::string sample_header() {
-  return "{\"__metadata__\":{\"format\":\"pt\",\"a b\":\"\"}," + entry("model.layers.0.weight", "F32", "2,3", 0, 24) + "," + entry("s", "BF16", "", 24, 26) + "," +
-         entry("z", "Q9", "0", 26, 26) + "," + entry("model.layers.0.bias", "U8", "5", 20, 25) + "," + entry("s", "I64", "4,4", 26, 154) + "}   ";
+  return "{\"__metadata__\":{\"format\":\"pt\",\"a b\":\"\"}," + entry("model.layers.0.weight", "F32", "2,3", 0, 24) + "," +
+         entry("s", "BF16", "", 24, 26) + "," + entry("z", "Q9", "0", 26, 26) + "," + entry("model.layers.0.bias", "U8", "5", 20, 25) +
+         "," + entry("s", "I64", "4,4", 26, 154) + "}   ";
 }
 
 TEST(SafetensorsHeader, TheScannerTakesTheReferenceSpelling) {
@@ -57,11 +58,12 @@ TEST(SafetensorsHeader, TheScannerTakesTheReferenceSpelling) {
 
 TEST(SafetensorsHeader, TheScannerLeavesTheRest) {
   const std::string e = entry("w", "U8", "1", 0, 1);
-  for (const std::string& header : {" {" + e + "}", "{ " + e + "}", "{" + e + ",}", "{" + e, "{" + e + "}x", "{" + e + "}" + std::string(1, '\0'),
-                                    "{" + entry("\\n", "U8", "1", 0, 1) + "}", "{" + entry("\xc3\xa9", "U8", "1", 0, 1) + "}", "{" + entry("\x7f", "U8", "1", 0, 1) + "}",
-                                    "{" + entry("w", "U8", "01", 0, 1) + "}", "{" + entry("w", "U8", "-1", 0, 1) + "}", "{" + entry("w", "U8", "1.0", 0, 1) + "}",
-                                    "{" + entry("w", "U8", "10000000000000000000", 0, 1) + "}", std::string("{\"__metadata__\":null}"),
-                                    std::string("{\"__metadata__\":{},\"__metadata__\":{}}"), std::string("")})
+  for (const std::string& header :
+       {" {" + e + "}", "{ " + e + "}", "{" + e + ",}", "{" + e, "{" + e + "}x", "{" + e + "}" + std::string(1, '\0'),
+        "{" + entry("\\n", "U8", "1", 0, 1) + "}", "{" + entry("\xc3\xa9", "U8", "1", 0, 1) + "}",
+        "{" + entry("\x7f", "U8", "1", 0, 1) + "}", "{" + entry("w", "U8", "01", 0, 1) + "}", "{" + entry("w", "U8", "-1", 0, 1) + "}",
+        "{" + entry("w", "U8", "1.0", 0, 1) + "}", "{" + entry("w", "U8", "10000000000000000000", 0, 1) + "}",
+        std::string("{\"__metadata__\":null}"), std::string("{\"__metadata__\":{},\"__metadata__\":{}}"), std::string("")})
     EXPECT_FALSE(agree(header)) << header;
 }
 
@@ -129,7 +131,8 @@ TEST(SafetensorsHeader, TruncatedAnywhereAndFlippedAnywhereIsAnswered) {
 
 TEST(SafetensorsHeader, RangesLeadToTheSameCheckpointAndTouchTheHeaderOnly) {
   std::string header = "{";
-  for (int i = 0; i < 500; ++i) header += concat(i ? "," : "", entry(concat("t", i), "U8", "1000", std::uint64_t(i) * 1000, std::uint64_t(i + 1) * 1000));
+  for (int i = 0; i < 500; ++i)
+    header += concat(i ? "," : "", entry(concat("t", i), "U8", "1000", std::uint64_t(i) * 1000, std::uint64_t(i + 1) * 1000));
   const std::string file = safetensors(header + "}", 500'000);
   const auto whole = open_file_named("m.safetensors", file);
   ASSERT_TRUE(whole);

@@ -10,7 +10,9 @@ namespace {
 using std::string_literals::operator""s;
 
 /// A file of this header and this much data, opened as model.safetensors.
-Result<Checkpoint> open_header(std::string_view header, std::size_t data_size) { return open_file_named("model.safetensors", safetensors(header, data_size)); }
+Result<Checkpoint> open_header(std::string_view header, std::size_t data_size) {
+  return open_file_named("model.safetensors", safetensors(header, data_size));
+}
 
 std::string in_braces(std::initializer_list<std::string> entries) {
   std::string out = "{";
@@ -24,7 +26,8 @@ bool readable(const Result<Checkpoint>& result, std::string_view name) {
 }
 
 TEST(Safetensors, ListsTensorsAndMetadata) {
-  const auto opened = open_header(in_braces({R"("__metadata__":{"format":"pt"})", entry("w", "F32", "2,2", 0, 16), entry("b", "BF16", "2", 16, 20)}), 20);
+  const auto opened =
+      open_header(in_braces({R"("__metadata__":{"format":"pt"})", entry("w", "F32", "2,2", 0, 16), entry("b", "BF16", "2", 16, 20)}), 20);
   ASSERT_TRUE(opened) << opened.error().what();
   EXPECT_EQ(opened->format, "safetensors");
   EXPECT_TRUE(opened->complete);
@@ -41,9 +44,11 @@ TEST(Safetensors, ListsTensorsAndMetadata) {
 }
 
 TEST(Safetensors, KnowsEveryDtypeOfTheFormatAndNoOther) {
-  for (const auto& [name, bits] : {std::pair{"BOOL", 8}, {"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8}, {"I8", 8}, {"F8_E5M2", 8}, {"F8_E4M3", 8},
-                                   {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16}, {"U16", 16}, {"F16", 16}, {"BF16", 16}, {"I32", 32},
-                                   {"U32", 32}, {"F32", 32}, {"C64", 64}, {"F64", 64}, {"I64", 64}, {"U64", 64}}) {
+  for (const auto& [name, bits] :
+       {std::pair{"BOOL", 8}, {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+        {"F8_E5M2", 8},       {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+        {"U16", 16},          {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+        {"C64", 64},          {"F64", 64},    {"I64", 64},    {"U64", 64}}) {
     const std::uint64_t nbytes = static_cast<std::uint64_t>(bits);  // of eight elements
     const auto opened = open_header(in_braces({entry("w", name, "8", 0, nbytes)}), nbytes);
     EXPECT_TRUE(readable(opened, "w")) << name << describe(opened);
@@ -73,7 +78,8 @@ TEST(Safetensors, EmptyDtypeIsDamageAndHidesNobody) {
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensorsAreFine) {
-  const auto opened = open_header(in_braces({entry("z", "F32", "0", 0, 0), entry("z2", "F32", "3,0,2", 0, 0), entry("s", "F32", "", 0, 4)}), 4);
+  const auto opened =
+      open_header(in_braces({entry("z", "F32", "0", 0, 0), entry("z2", "F32", "3,0,2", 0, 0), entry("s", "F32", "", 0, 4)}), 4);
   ASSERT_TRUE(opened);
   EXPECT_TRUE(opened->findings.empty()) << describe(opened);
   EXPECT_EQ(opened->find("s")->numel, 1u);
@@ -85,8 +91,8 @@ TEST(Safetensors, TruncatedFileTellsWhatIsWhole) {
   const auto opened = open_file_named("model.safetensors", std::string_view(whole).substr(0, whole.size() - 5));
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
-  EXPECT_EQ(message_of(opened, Code::truncated),
-            concat("the header promises ", grouped(whole.size()), " bytes, the file has ", grouped(whole.size() - 5), "; 1 of 2 tensors are whole"));
+  EXPECT_EQ(message_of(opened, Code::truncated), concat("the header promises ", grouped(whole.size()), " bytes, the file has ",
+                                                        grouped(whole.size() - 5), "; 1 of 2 tensors are whole"));
   EXPECT_TRUE(readable(opened, "w"));
   EXPECT_FALSE(readable(opened, "b"));
   const Finding* finding = find(*opened, Code::truncated);
@@ -125,13 +131,15 @@ TEST(Safetensors, SizesThatCannotBe) {
   EXPECT_EQ(message_of(open_header(in_braces({entry("w", "U8", "0,9223372036854775808,4", 0, 0)}), 0), Code::shape_overflow), "");
   EXPECT_NE(message_of(open_header(in_braces({entry("w", "U8", "9223372036854775808,4,0", 0, 0)}), 0), Code::shape_overflow), "");
   EXPECT_EQ(message_of(open_header(in_braces({entry("w", "U8", "4", 8, 4)}), 8), Code::bad_header), "data_offsets [8, 4] run backwards");
-  EXPECT_NE(message_of(open_header(in_braces({entry("w", "U8", "1", 18446744073709551614u, 18446744073709551615u)}), 8), Code::bad_header), "");
+  EXPECT_NE(message_of(open_header(in_braces({entry("w", "U8", "1", 18446744073709551614u, 18446744073709551615u)}), 8), Code::bad_header),
+            "");
 }
 
 TEST(Safetensors, DuplicateNamesAlsoThroughEscapes) {
   EXPECT_EQ(message_of(open_header(in_braces({entry("k", "U8", "4", 0, 4), entry("k", "U8", "4", 4, 8)}), 8), Code::duplicate_name),
             "the name 'k' appears twice: entries 0 and 1");
-  EXPECT_NE(message_of(open_header(in_braces({entry("k", "U8", "4", 0, 4), entry("\\u006b", "U8", "4", 4, 8)}), 8), Code::duplicate_name), "");
+  EXPECT_NE(message_of(open_header(in_braces({entry("k", "U8", "4", 0, 4), entry("\\u006b", "U8", "4", 4, 8)}), 8), Code::duplicate_name),
+            "");
   const auto same_range = open_header(in_braces({entry("k", "U8", "4", 0, 4), entry("k", "I8", "4", 0, 4)}), 4);
   EXPECT_NE(message_of(same_range, Code::duplicate_name), "");
   EXPECT_EQ(message_of(same_range, Code::overlap), "");
@@ -184,7 +192,8 @@ TEST(Safetensors, UnknownFieldsAreIgnored) {
 }
 
 TEST(Safetensors, MetadataOfOtherKindsIsShownWithAWarning) {
-  const auto opened = open_header(R"({"__metadata__":{"epoch":3,"lr":0.5,"ok":true,"none":null,"list":[1, {"a":2}],"big":99999999999999999999,"t":"x\n"}})", 0);
+  const auto opened = open_header(
+      R"({"__metadata__":{"epoch":3,"lr":0.5,"ok":true,"none":null,"list":[1, {"a":2}],"big":99999999999999999999,"t":"x\n"}})", 0);
   ASSERT_TRUE(opened);
   EXPECT_TRUE(opened->complete);
   EXPECT_EQ(opened->findings.counts().at(Code::bad_metadata), 6u);
@@ -220,7 +229,9 @@ TEST(Safetensors, ATensorNamedMetadata) {
 }
 
 TEST(Safetensors, NamesAreKeptWhole) {
-  const auto opened = open_header(in_braces({entry("a", "U8", "1", 0, 1), entry("a\\u0000hidden", "U8", "1", 1, 2), entry("e\\u202e", "U8", "1", 2, 3), entry("\\\\", "U8", "1", 3, 4)}), 4);
+  const auto opened = open_header(in_braces({entry("a", "U8", "1", 0, 1), entry("a\\u0000hidden", "U8", "1", 1, 2),
+                                             entry("e\\u202e", "U8", "1", 2, 3), entry("\\\\", "U8", "1", 3, 4)}),
+                                  4);
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->tensors[1].name, "a\0hidden"s);
   EXPECT_EQ(opened->findings.counts().at(Code::odd_name), 2u) << describe(opened);
@@ -245,7 +256,8 @@ TEST(Safetensors, PaddingOfTheHeader) {
 }
 
 TEST(Safetensors, BadHeadersFailWithTheirPlace) {
-  EXPECT_EQ(describe(open_header(R"({"w":{"dtype":"U8" "shape":[1]}})", 1)), "error bad-header JSON: no ',' or '}' behind an object member @27");
+  EXPECT_EQ(describe(open_header(R"({"w":{"dtype":"U8" "shape":[1]}})", 1)),
+            "error bad-header JSON: no ',' or '}' behind an object member @27");
   EXPECT_EQ(error_code(open_header("{\"\xff\":{}}", 0)), Code::bad_header);
   EXPECT_EQ(error_code(open_header("{\"w\":" + std::string(1000, '['), 0)), Code::limit_exceeded);
   EXPECT_EQ(error_code(open_header("[1]", 0)), Code::bad_header);

@@ -33,7 +33,8 @@ std::string shard(std::initializer_list<std::string_view> names, char fill = 1) 
 
 std::string index(std::initializer_list<std::pair<std::string_view, std::string_view>> map, std::string_view metadata = "") {
   std::string out = concat("{\"metadata\": {", metadata, "}, \"weight_map\": {");
-  for (bool first = true; const auto& [tensor, file] : map) out += concat(std::exchange(first, false) ? "" : ", ", '"', tensor, "\": \"", file, '"');
+  for (bool first = true; const auto& [tensor, file] : map)
+    out += concat(std::exchange(first, false) ? "" : ", ", '"', tensor, "\": \"", file, '"');
   return out + "}}";
 }
 
@@ -83,10 +84,12 @@ TEST(ShardSet, NumbersAloneMakeASet) {
     EXPECT_EQ(message_of(opened, Code::missing_shard), "'model-00002-of-00003.safetensors' is not there; the names promise 3 files");
     EXPECT_EQ(names_of(opened), (Names{"a", "c"}));
   }
-  // A part without siblings is a file like any other.
+  // A part without siblings is opened by itself, and is whole.
   const auto alone = open_files({files[0]}, files[0].first);
   ASSERT_TRUE(alone);
   EXPECT_EQ(alone->format, "safetensors");
+  EXPECT_TRUE(alone->complete);
+  EXPECT_EQ(message_of(alone, Code::missing_shard), "part 1 of 3; the other parts are not beside it");
 }
 
 TEST(ShardSet, ManyMissingPartsAreSummedUp) {
@@ -94,16 +97,20 @@ TEST(ShardSet, ManyMissingPartsAreSummedUp) {
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->findings.list().back().message, "99997 of 99999 files are not there");
   EXPECT_LT(opened->findings.list().size(), 30u);
-  EXPECT_NE(message_of(open_files({{"m-00001-of-999999.safetensors", shard({"a"})}, {"m-00002-of-999999.safetensors", shard({"b"})}}, ""), Code::limit_exceeded), "");
+  EXPECT_NE(message_of(open_files({{"m-00001-of-999999.safetensors", shard({"a"})}, {"m-00002-of-999999.safetensors", shard({"b"})}}, ""),
+                       Code::limit_exceeded),
+            "");
 }
 
 TEST(ShardSet, ATensorInAnotherShardThanPromised) {
-  const auto moved = open_files({{kFirst, shard({"a", "b"})}, {kSecond, shard({"c"})}, {kIndex, index({{"a", kFirst}, {"b", kSecond}, {"c", kSecond}})}}, "");
+  const auto moved = open_files(
+      {{kFirst, shard({"a", "b"})}, {kSecond, shard({"c"})}, {kIndex, index({{"a", kFirst}, {"b", kSecond}, {"c", kSecond}})}}, "");
   EXPECT_EQ(message_of(moved, Code::wrong_shard),
             "the index maps 'b' to 'model-00002-of-00002.safetensors', which lacks it; it is in 'model-00001-of-00002.safetensors'");
   EXPECT_EQ(names_of(moved), (Names{"a", "b", "c"}));
   const auto nowhere = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"x"})}, {kIndex, kGoodIndex}}, "");
-  EXPECT_EQ(message_of(nowhere, Code::wrong_shard), "the index maps 'b' to 'model-00002-of-00002.safetensors', which lacks it; no shard holds it");
+  EXPECT_EQ(message_of(nowhere, Code::wrong_shard),
+            "the index maps 'b' to 'model-00002-of-00002.safetensors', which lacks it; no shard holds it");
   EXPECT_FALSE(nowhere->complete);
   // 'x' is there all the same, with a note.
   EXPECT_EQ(names_of(nowhere), (Names{"a", "x"}));
@@ -112,13 +119,15 @@ TEST(ShardSet, ATensorInAnotherShardThanPromised) {
 
 TEST(ShardSet, CopiesCountOnceAndTheIndexDecides) {
   const std::string map = index({{"a", kSecond}, {"b", kSecond}});
-  const auto differ = open_files({{kFirst, shard({"a"}, 1)}, {kSecond, shard({"a", "b"}, 2)}, {kIndex, index({{"a", kSecond}, {"b", kSecond}, {"z", kFirst}})}}, "");
+  const auto differ = open_files(
+      {{kFirst, shard({"a"}, 1)}, {kSecond, shard({"a", "b"}, 2)}, {kIndex, index({{"a", kSecond}, {"b", kSecond}, {"z", kFirst}})}}, "");
   ASSERT_TRUE(differ);
   EXPECT_EQ(names_of(differ), (Names{"a", "b"}));
   EXPECT_EQ(differ->file_of(differ->tensors[0])->name, kSecond);
   EXPECT_EQ(differ->storages.size(), 2u);
   EXPECT_EQ(message_of(differ, Code::duplicate_tensor),
-            "'a' is in 'model-00002-of-00002.safetensors', which counts, and in 'model-00001-of-00002.safetensors'; the copies differ in their bytes");
+            "'a' is in 'model-00002-of-00002.safetensors', which counts, and in 'model-00001-of-00002.safetensors'; the copies differ in "
+            "their bytes");
 
   const auto same = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"a", "b"})}}, "");  // without an index the first counts
   ASSERT_TRUE(same);
@@ -129,7 +138,8 @@ TEST(ShardSet, CopiesCountOnceAndTheIndexDecides) {
 
   const std::string other_shape = safetensors("{" + entry("a", "U8", "2", 0, 2) + "}", 2);
   const auto shapes = open_files({{kFirst, shard({"a"})}, {kSecond, other_shape}}, "");
-  EXPECT_NE(message_of(shapes, Code::duplicate_tensor).find("the copies differ: F32 [1] and U8 [2]"), std::string::npos) << describe(shapes);
+  EXPECT_NE(message_of(shapes, Code::duplicate_tensor).find("the copies differ: F32 [1] and U8 [2]"), std::string::npos)
+      << describe(shapes);
 }
 
 TEST(ShardSet, TotalSizeIsRecomputed) {
@@ -152,13 +162,15 @@ TEST(ShardSet, AStaleIndexYieldsToTheFileThatHoldsAll) {
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->format, "safetensors");
   EXPECT_TRUE(opened->complete);
-  EXPECT_EQ(message_of(opened, Code::stale_index), "'model.safetensors.index.json' names 2 files that are not there; 'model.safetensors' holds all 2 tensors");
+  EXPECT_EQ(message_of(opened, Code::stale_index),
+            "'model.safetensors.index.json' names 2 files that are not there; 'model.safetensors' holds all 2 tensors");
   // One that lacks a tensor cannot stand in.
   EXPECT_EQ(error_code(open_files({{"model.safetensors", shard({"a"})}, {kIndex, kGoodIndex}}, "")), Code::missing_shard);
 }
 
 TEST(ShardSet, PathsThatLeaveTheFolderAreRefused) {
-  for (const char* path : {"../x.safetensors", "/etc/x.safetensors", "a/../../x.safetensors", "c:x.safetensors", "a\\\\..\\\\x.safetensors"}) {
+  for (const char* path :
+       {"../x.safetensors", "/etc/x.safetensors", "a/../../x.safetensors", "c:x.safetensors", "a\\\\..\\\\x.safetensors"}) {
     const auto opened = open_files({{kFirst, shard({"a"})}, {kIndex, index({{"a", kFirst}, {"b", path}})}}, "");
     ASSERT_TRUE(opened) << path;
     EXPECT_FALSE(opened->complete);
@@ -168,7 +180,8 @@ TEST(ShardSet, PathsThatLeaveTheFolderAreRefused) {
 }
 
 TEST(ShardSet, ABrokenShardIsNamedByWhatItIs) {
-  const std::string pointer = concat("version https://", "git-lfs.example/spec/v1\noid sha256:", std::string(64, 'a'), "\nsize 4265380512\n");
+  const std::string pointer =
+      concat("version https://", "git-lfs.example/spec/v1\noid sha256:", std::string(64, 'a'), "\nsize 4265380512\n");
   const auto opened = open_files({{kFirst, shard({"a"})}, {kSecond, pointer}, {kIndex, kGoodIndex}}, "");
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
@@ -194,7 +207,8 @@ TEST(ShardSet, DamageInAShardIsTheSetsDamage) {
 TEST(ShardSet, FoldersChooseAndNeverAddUp) {
   const std::string one = shard({"a"});
   EXPECT_EQ(open_files({{"x.safetensors", one}, {"README.md", "hi"}, {"training_args.bin", "x"}}, "")->findings.list().size(), 0u);
-  const auto both = open_files({{"pytorch_model.bin", "x"}, {"consolidated.safetensors", one}, {"model.safetensors", one}, {"._model.safetensors", "x"}}, "");
+  const auto both = open_files(
+      {{"pytorch_model.bin", "x"}, {"consolidated.safetensors", one}, {"model.safetensors", one}, {"._model.safetensors", "x"}}, "");
   ASSERT_TRUE(both) << describe(both);
   EXPECT_EQ(both->files[0].name, "model.safetensors");
   EXPECT_EQ(both->tensors.size(), 1u);
@@ -230,7 +244,10 @@ TEST(ShardSet, TorchShardsMergeToo) {
   };
   const char* first = "pytorch_model-00001-of-00002.bin";
   const char* second = "pytorch_model-00002-of-00002.bin";
-  const auto opened = open_files({{first, file("a")}, {second, file("b")}, {"pytorch_model.bin.index.json", index({{"a", first}, {"b", second}}, "\"total_size\": 8")}}, "");
+  const auto opened = open_files({{first, file("a")},
+                                  {second, file("b")},
+                                  {"pytorch_model.bin.index.json", index({{"a", first}, {"b", second}}, "\"total_size\": 8")}},
+                                 "");
   ASSERT_TRUE(opened) << describe(opened);
   EXPECT_EQ(opened->format, "torch-sharded");
   EXPECT_EQ(names_of(opened), (Names{"a", "b"}));
@@ -263,7 +280,9 @@ TEST(ShardIndex, ScannerAndExactReaderAgree) {
     for (const auto& [tensor, file] : index.entries) out += concat(' ', quote(tensor), '@', quote(index.files[file]));
     return out;
   };
-  const std::string good = "{\n  \"metadata\": {\"total_size\": 24, \"kind\": \"x\"},\n  \"weight_map\": {\n    \"a\": \"f1\", \"b\": \"f2\", \"c\": \"f1\"\n  }\n}\n";
+  const std::string good =
+      "{\n  \"metadata\": {\"total_size\": 24, \"kind\": \"x\"},\n  \"weight_map\": {\n    \"a\": \"f1\", \"b\": \"f2\", \"c\": \"f1\"\n  "
+      "}\n}\n";
   ASSERT_TRUE(formats::detail::scan_index({std::as_bytes(std::span(good)), 0}));
   std::mt19937 random(3);
   constexpr std::string_view kAlphabet = "{}[]\",: 0a\\\n.e-\x7f\x80";
@@ -293,7 +312,8 @@ TEST(ShardNames, NumbersOfParts) {
   EXPECT_EQ(name->parts, 2u);
   EXPECT_EQ(name->name_of(2), "model.fp16-00002-of-00002.safetensors");
   EXPECT_TRUE(formats::numbered_name("model_00002-of-00072.safetensors"));
-  for (const char* text : {"model-1-of-2.safetensors", "model-00003-of-00002.safetensors", "model-00000-of-00002.safetensors", "00001-of-00002.bin", "model-00001-of-00002", "m-0000001-of-00002.bin"})
+  for (const char* text : {"model-1-of-2.safetensors", "model-00003-of-00002.safetensors", "model-00000-of-00002.safetensors",
+                           "00001-of-00002.bin", "model-00001-of-00002", "m-0000001-of-00002.bin"})
     EXPECT_FALSE(formats::numbered_name(text)) << text;
 }
 
