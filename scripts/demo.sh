@@ -21,7 +21,7 @@ show assay synth model.safetensors --dtype bf16
 show assay synth model.pt --dtype f32
 show assay info model.safetensors
 show assay tree model.pt
-show assay stats model.safetensors --filter '*layers.0.*experts.0*'
-show assay head model.safetensors model.layers.0.block_sparse_moe.experts.0.w1.weight
+show assay stats model.safetensors model.layers.0.block_sparse_moe.experts.0
+show assay head model.safetensors lm_head.weight
 echo
 echo "the program is build/release/assay; try: build/release/assay --help"
