@@ -2,11 +2,12 @@
 // Zip archives: every member whatever its name, by the directory, by the local header where that says otherwise, and by neither where
 // both are lost. Nothing is unpacked to disk.
 #include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/sniff.hpp"
 #include "base/arith.hpp"
+#include "base/endian.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
@@ -59,11 +60,57 @@ bool Scanner::is_torch_script(const zip::Directory& directory) {
   return code && constants;
 }
 
+namespace {
+
+/// Where archives that fill the file, one behind the other and with nothing between, begin; nothing when it is not so.
+Result<std::vector<std::uint64_t>> find_chain(const ByteSource& source, const Limits& limits) {
+  constexpr std::size_t kMostArchives = 100'000;
+  std::vector<std::uint64_t> begins;
+  for (std::uint64_t end = source.size(); end != 0 && begins.size() < kMostArchives;) {
+    // Writers of such files leave no comment: without an end record here there is no need to look further.
+    std::array<std::byte, 4> signature;
+    if (end < zip::kEndRecordSize) return std::vector<std::uint64_t>{};
+    ASSAY_CHECK(source.read(end - zip::kEndRecordSize, signature));
+    if (load_le<std::uint32_t>(signature.data()) != zip::kEndRecord) return std::vector<std::uint64_t>{};
+    const WindowSource window(source, 0, end);
+    auto directory = zip::read_directory(window, limits);
+    if (!directory) {
+      if (must_propagate(directory.error())) return std::unexpected(std::move(directory).error());
+      return std::vector<std::uint64_t>{};
+    }
+    if (directory->salvaged || directory->end_offset != end || directory->prefix >= end) return std::vector<std::uint64_t>{};
+    begins.push_back(directory->prefix);
+    end = directory->prefix;
+  }
+  if (begins.empty() || begins.back() != 0) return std::vector<std::uint64_t>{};
+  std::ranges::reverse(begins);
+  return begins;
+}
+
+}  // namespace
+
+Result<void> Scanner::scan_zips(const Piece& piece, Row row) {
+  ASSAY_TRY(const std::vector<std::uint64_t> begins, find_chain(piece.source, limits_));
+  if (begins.size() < 2) return scan_zip(piece, row);
+  report_.members[row].kind = "zips";
+  if (piece.name.empty()) weights_target_ = "/";
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const WindowSource window(piece.source, begins[i], (i + 1 < begins.size() ? begins[i + 1] : piece.source.size()) - begins[i]);
+    Piece inner{.source = window, .name = join(piece.name, concat("bytes at ", begins[i])), .base = {}, .depth = piece.depth};
+    if (piece.base) inner.base = *piece.base + begins[i];
+    const Row inner_row = add_row(inner, "zip");
+    ASSAY_CHECK(scan_zip(inner, inner_row));
+    raise(row, report_.members[inner_row].verdict);
+    mark(row, report_.members[inner_row].status);
+  }
+  return {};
+}
+
 Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
   report_.members[row].kind = "zip";
   auto read = zip::read_directory(piece.source, limits_);
   if (!read) {
-    if (read.error().code() == Code::need_range || read.error().code() == Code::io_error) return std::unexpected(std::move(read).error());
+    if (must_propagate(read.error())) return std::unexpected(std::move(read).error());
     take_error(row, piece, read.error());
     return search(piece, row, 0);
   }
@@ -154,7 +201,7 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
   located.packed_size = 0;  // where the data is; how much of it is there is seen below
   auto begin = zip::data_offset(archive.source, located);
   if (!begin) {
-    if (begin.error().code() == Code::need_range || begin.error().code() == Code::io_error) return std::unexpected(std::move(begin).error());
+    if (must_propagate(begin.error())) return std::unexpected(std::move(begin).error());
     take_error(row, archive, begin.error());
     return {};
   }

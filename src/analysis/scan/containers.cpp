@@ -19,16 +19,14 @@ namespace {
 
 constexpr std::uint64_t kTail = 65535 + 22 + 20 + 56;
 
-bool must_propagate(const Error& error) { return error.code() == Code::need_range || error.code() == Code::io_error; }
-
 /// True when the file ends as a zip archive does, whatever it starts with.
 Result<bool> ends_as_zip(const ByteSource& source, const Limits& limits) {
   const std::uint64_t n = std::min(source.size(), kTail);
   ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - n, n));
   if (tail.view().text().find(std::string_view("PK\5\6", 4)) == std::string_view::npos) return false;
-  const auto directory = zip::read_directory(source, limits);
+  auto directory = zip::read_directory(source, limits);
   if (!directory) {
-    if (must_propagate(directory.error())) return std::unexpected(Error(directory.error().code(), directory.error().what()));
+    if (must_propagate(directory.error())) return std::unexpected(std::move(directory).error());
     return false;
   }
   return !directory->salvaged && !directory->members.empty();
@@ -43,53 +41,58 @@ bool Scanner::may_be_framed(ByteView head) {
 
 Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
   const std::uint64_t size = piece.source.size();
+  const auto starts = [text = head.text()](std::string_view magic) { return text.starts_with(magic); };
   if (looks_like_safetensors(head, size)) return scan_safetensors(piece, row);
-  if (looks_like_gguf(head)) {
+  if (starts("GGUF")) {
     report_.members[row].kind = "gguf";
     if (auto checked = check_gguf(head, size); !checked) take_error(row, piece, checked.error());
-    ASSAY_CHECK(scan_second_reading(piece, row));
-    return true;
-  }
-  ASSAY_TRY(const bool zip_behind, ends_as_zip(piece.source, limits_));
-  if (zip_behind || head.text().starts_with(std::string_view("PK\3\4", 4)) || head.text().starts_with(std::string_view("PK\5\6", 4)) ||
-      head.text().starts_with(std::string_view("PK\7\10PK", 6)) || head.text().starts_with(std::string_view("PK\1\2", 4))) {
-    ASSAY_CHECK(scan_zip(piece, row));
-    ASSAY_CHECK(scan_second_reading(piece, row));
-    return true;
-  }
-  if (tar::is_header(head)) {
+    ASSAY_CHECK(scan_zip_within(piece, row));
+  } else if (starts(std::string_view("PK\3\4", 4)) || starts(std::string_view("PK\5\6", 4)) || starts(std::string_view("PK\7\10PK", 6)) ||
+             starts(std::string_view("PK\1\2", 4))) {
+    ASSAY_CHECK(scan_zips(piece, row));
+  } else if (tar::is_header(head)) {
     ASSAY_CHECK(scan_tar(piece, row));
-    ASSAY_CHECK(scan_second_reading(piece, row));
-    return true;
-  }
-  if (const Known closed = recognise_closed(head); !closed.kind.empty()) {
+  } else if (const Known closed = recognise_closed(head); !closed.kind.empty()) {
     report_.members[row].kind = closed.kind;
     mark(row, Status::incomplete);
     find(row, piece, closed.code, std::string(closed.words), 0);
-    ASSAY_CHECK(scan_second_reading(piece, row));
-    return true;
-  }
-  if (npy::is_npy(head)) {
+    ASSAY_CHECK(scan_zip_within(piece, row));
+  } else if (npy::is_npy(head)) {
     ASSAY_CHECK(scan_npy(piece, row));
-    ASSAY_CHECK(scan_second_reading(piece, row));
-    return true;
-  }
-  if (is_gzip(head)) {
+  } else if (is_gzip(head)) {
     ASSAY_CHECK(scan_packed(piece, row, true));
-    return true;
+  } else {
+    // No frame at the front. Archives are found by their end as well.
+    ASSAY_TRY(const bool zip_behind, ends_as_zip(piece.source, limits_));
+    if (zip_behind) {
+      ASSAY_CHECK(scan_zips(piece, row));
+    } else if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) {
+      // Two bytes say little: a zlib stream must also unpack.
+      ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
+      if (!pickled) ASSAY_CHECK(scan_packed(piece, row, false));
+      return true;
+    } else {
+      return false;
+    }
   }
-  // Two bytes say little: a zlib stream must also unpack.
-  if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) {
-    ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
-    if (!pickled) ASSAY_CHECK(scan_packed(piece, row, false));
-    return true;
-  }
-  return false;
+  ASSAY_CHECK(scan_second_reading(piece, row));
+  return true;
+}
+
+/// A zip archive that ends where some other format's file does: readers that look for the end find it.
+Result<void> Scanner::scan_zip_within(const Piece& piece, Row row) {
+  ASSAY_TRY(const bool zip_behind, ends_as_zip(piece.source, limits_));
+  if (!zip_behind) return {};
+  find(row, piece, Code::ambiguous_archive, "read from its end the file is a zip archive too", piece.source.size());
+  const std::string_view kind = report_.members[row].kind;
+  ASSAY_CHECK(scan_zip(piece, row));
+  report_.members[row].kind = kind;
+  return {};
 }
 
 Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
-  const auto end = check_safetensors(piece.source, limits_);
-  if (!end && must_propagate(end.error())) return std::unexpected(Error(end.error().code(), end.error().what()));
+  auto end = check_safetensors(piece.source, limits_);
+  if (!end && must_propagate(end.error())) return std::unexpected(std::move(end).error());
   report_.members[row].kind = "safetensors";
   if (!end) {
     // No frame after all: a pickle's first bytes may look like one.
@@ -104,6 +107,7 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
     mark(row, Status::malformed);
     ASSAY_CHECK(scan_rest(piece, row, *end, piece.source.size(), "behind the last tensor"));
   }
+  ASSAY_CHECK(scan_zip_within(piece, row));
   ASSAY_CHECK(scan_second_reading(piece, row));
   return true;
 }

@@ -15,7 +15,8 @@ std::string_view status_name(Status status) {
 }
 
 std::string join(const std::string& outer, std::string_view inner) {
-  return outer.empty() ? std::string(inner) : concat(outer, '/', inner);
+  if (outer.empty() || inner.empty()) return outer.empty() ? std::string(inner) : outer;
+  return concat(outer, '/', inner);
 }
 
 // --- the report -------------------------------------------------------------------------------------------------------------

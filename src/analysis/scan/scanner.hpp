@@ -59,6 +59,7 @@ class Scanner {
   /// False when the piece has none of the frames.
   Result<bool> scan_framed(const Piece& piece, Row row, ByteView head);
   static bool may_be_framed(ByteView head);
+  Result<void> scan_zip_within(const Piece& piece, Row row);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
   Result<void> scan_packed(const Piece& piece, Row row, bool gzip);
@@ -67,6 +68,8 @@ class Scanner {
   Result<void> scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what);
 
   // Zip archives (archives.cpp).
+  /// One archive, or several one behind the other as a distributed checkpoint has them.
+  Result<void> scan_zips(const Piece& piece, Row row);
   Result<void> scan_zip(const Piece& piece, Row row);
   static bool is_torch_script(const zip::Directory& directory);
   void take_zip_finding(const Piece& piece, Row row, Finding finding);
@@ -121,6 +124,11 @@ inline constexpr int kDeepest = 4;
 
 /// Bytes that are inflated in one scan.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
+
+/// Failures that are not the file's: the bytes could not be read now.
+inline bool must_propagate(const Error& error) {
+  return error.code() == Code::need_range || error.code() == Code::io_error || error.code() == Code::file_changed;
+}
 
 /// True when there are only zeros and blanks from `begin` on (of at most 64 MiB).
 Result<bool> is_blank(const ByteSource& source, std::uint64_t begin);

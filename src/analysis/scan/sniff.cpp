@@ -56,6 +56,7 @@ constexpr Magic kOthers[] = {
     {"GIF8"sv, 0, {"image", true, {}, {}}},
     {"WEBP"sv, 8, {"image", true, {}, {}}},
     {"BM"sv, 0, {"image", true, {}, {}}},
+    {"\0\5\x16\7"sv, 0, {"apple-double", true, {}, {}}},
     {"%PDF-"sv, 0, {"pdf", true, {}, {}}},
     {"PAR1"sv, 0, {"parquet", true, {}, {}}},
     {"ARROW1"sv, 0, {"arrow", true, {}, {}}},
@@ -87,7 +88,7 @@ Known recognise_closed(ByteView head) {
 bool is_text(ByteView bytes) {
   std::string_view text = bytes.text();
   if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
-    if (text.size() - bad > 3) return false;
+    if (text.size() < kSniffed || text.size() - bad > 3) return false;
     text = text.substr(0, bad);
   }
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\r' || c == '\t' || c == '\f'; }) &&

@@ -25,7 +25,7 @@ struct Known {
 Known recognise(ByteView head, std::uint64_t size);
 /// Packed or archived in a way that is not opened: 7z, rar, xz, bzip2, zstd, lz4, lzip, cab. Kind "" for all else.
 Known recognise_closed(ByteView head);
-/// True when all of the bytes are printable text in UTF-8 (a character cut at the end is forgiven).
+/// True when all of the bytes are printable text in UTF-8 (a character cut at the end of kSniffed bytes is forgiven).
 bool is_text(ByteView bytes);
 
 /// True when the file starts as safetensors does: a length that fits, then a brace.

@@ -34,6 +34,11 @@ bool has_kind(const pickle::Graph& graph, pickle::EventKind kind) {
   return std::ranges::any_of(graph.events(), [kind](const pickle::Event& event) { return event.kind == kind; });
 }
 
+/// True when it does something that needs no loader's hook.
+bool acts_by_itself(const pickle::Graph& graph) {
+  return has_kind(graph, pickle::EventKind::import_) || has_kind(graph, pickle::EventKind::call) || has_kind(graph, pickle::EventKind::extension);
+}
+
 /// Text that happens to start with a 'c' or a 'P': the first thing it would do is to import a module that no Python can have, or to hand
 /// its first line to a hook, and then it breaks.
 bool is_text_after_all(const pickle::Graph& graph, ByteView head) {
@@ -95,6 +100,8 @@ Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && breaks_late(stream.graph, bytes));
   if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
+  // A picture's first bytes may hand a line to a hook before they break; what some other format begins with is taken for that.
+  if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && recognise(bytes, piece.source.size()).kind != "unknown") return false;
   report_.members[row].kind = "pickle";
   ASSAY_CHECK(scan_streams(piece, row, 0, Layout::plain, std::move(stream)));
   return true;
@@ -103,8 +110,10 @@ Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
 Result<void> Scanner::scan_second_reading(const Piece& piece, Row row) {
   ASSAY_TRY(const Stream stream, parse_at(piece, 0));
   const auto& graph = stream.graph;
-  if (!has_kind(graph, pickle::EventKind::import_) && !has_kind(graph, pickle::EventKind::call) && !has_kind(graph, pickle::EventKind::extension)) return {};
+  if (!acts_by_itself(graph)) return {};
   if (is_text_after_all(graph, stream.bytes.view())) return {};
+  // "PK" begins a persistent id of protocol 0: a loader without a hook stops there, and torch takes the archive.
+  if (graph.events().front().kind == pickle::EventKind::persistent && stream.bytes.view()[0] == std::byte{'P'}) return {};
   find(row, piece, Code::ambiguous_archive, "read from its first byte the file is a pickle too, and runs as one", 0);
   return judge(piece, row, stream, 1);
 }

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gets past scanners, one row each: names, wrappers and archives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "unit/analysis/scan_helpers.hpp"
+
+namespace assay::scan {
+namespace {
+
+using namespace assay::testing;
+
+constexpr auto kClean = Verdict::clean, kUnknown = Verdict::unknown;
+constexpr auto kDanger = Verdict::dangerous;
+constexpr auto kComplete = Status::complete, kMalformed = Status::malformed, kIncomplete = Status::incomplete;
+
+struct Case {
+  const char* name;
+  std::string bytes;
+  Verdict verdict;
+  Status status;  ///< at least; complete means exactly
+};
+void PrintTo(const Case& row, std::ostream* out) { *out << row.name; }
+
+std::string torch_text(std::string_view object) { return text_of(torch_zip(object).build_torch()); }
+
+/// Zip with these members, stored.
+std::string zip_text(const std::vector<std::pair<std::string, std::string>>& members, const ZipShape& shape = {}) {
+  ZipBuilder zip;
+  for (const auto& [name, data] : members) zip.add(name, bytes_of(data));
+  return text_of(zip.build(shape));
+}
+
+std::string one_member(ZipMember member, const ZipShape& shape = {}) { return text_of(ZipBuilder().add(std::move(member)).build(shape)); }
+
+std::string gzip_text(std::string_view data) {
+  Bytes out = bytes_of(std::string_view("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10));
+  append(out, deflate_stored(bytes_of(data)));
+  append_number(out, slow_crc32(bytes_of(data)), 4);
+  append_number(out, data.size(), 4);
+  return text_of(out);
+}
+
+std::string zlib_text(std::string_view data) {
+  std::uint32_t a = 1, b = 0;
+  for (const char c : data) a = (a + static_cast<unsigned char>(c)) % 65521, b = (b + a) % 65521;
+  std::string out = "\x78\x9c" + text_of(deflate_stored(bytes_of(data)));
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>((b << 16 | a) >> shift);
+  return out;
+}
+
+std::string npy_text(std::string_view descr, std::string_view shape, std::string_view data) {
+  std::string header = "{'descr': " + std::string(descr) + ", 'fortran_order': False, 'shape': " + std::string(shape) + ", }\n";
+  return "\x93NUMPY\x01"s + "\0"s + le(header.size(), 2) + header + std::string(data);
+}
+
+std::string safetensors_text(std::string_view behind = "") {
+  const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+  return le(header.size(), 8) + header + std::string(8, '\1') + std::string(behind);
+}
+
+std::string dtype(std::string_view code) {
+  return stack_global("numpy", "dtype") + short_text(code) + "\x89\x88\x87R" + "(K\3" + short_text("<") + "NNNJ" + le(0xffffffff, 4) + "J" + le(0xffffffff, 4) + "K\0tb"s;
+}
+/// A joblib wrapper of `n` elements with its BUILD; the bytes follow.
+std::string wrapper(std::string_view code, int n) {
+  return stack_global("joblib.numpy_pickle", "NumpyArrayWrapper") + ")\x81}(" + short_text("subclass") + stack_global("numpy", "ndarray") + short_text("shape") + "K" + le(static_cast<std::uint64_t>(n), 1) +
+         "\x85" + short_text("order") + short_text("C") + short_text("dtype") + dtype(code) + short_text("allow_mmap") + "\x88" + "ub";
+}
+
+std::vector<Case> wrappers() {
+  return {
+      {"a gzip pickle", gzip_text(kEvil), kDanger, kComplete},
+      {"a benign gzip pickle", gzip_text(kBenign), kClean, kComplete},
+      {"two gzip members", gzip_text(kBenign) + gzip_text(kEvil), kDanger, kComplete},
+      {"behind a gzip file", gzip_text(kBenign) + kEvil, kDanger, kComplete},
+      {"a cut gzip file", gzip_text(kEvil + std::string(100, '.')).substr(0, 80), kDanger, kMalformed},
+      {"gzip in gzip", gzip_text(gzip_text(kEvil)), kDanger, kComplete},
+      {"gzip too deep", gzip_text(gzip_text(gzip_text(gzip_text(gzip_text(gzip_text(kBenign)))))), kClean, kIncomplete},
+      {"a zlib pickle", zlib_text(kEvil), kDanger, kComplete},
+      {"a benign zlib pickle", zlib_text(kBenign), kClean, kComplete},
+      {"7z", "7z\xbc\xaf\x27\x1c" + std::string(40, 'x'), kClean, kIncomplete},
+      {"rar", "Rar!\x1a\x07\x01\0more"s, kClean, kIncomplete},
+      {"xz", "\xfd" "7zXZ\0more"s, kClean, kIncomplete},
+      {"bzip2", "BZh91AY&SYmore", kClean, kIncomplete},
+      {"zstd", "\x28\xb5\x2f\xfdmore", kClean, kIncomplete},
+      {"lz4", "\x04\x22\x4d\x18more", kClean, kIncomplete},
+      {"a program", "\x7f" "ELF\2\1\1" + std::string(60, '\0'), kClean, kIncomplete},
+      {"a picture", "\x89PNG\r\n\x1a\n" + std::string(60, '\7'), kClean, kComplete},
+      {"a pickle that starts as a picture does", "BM\0\0\0"s + std::string(77, 'x') + "." + kEvil, kDanger, kComplete},
+      {"unknown bytes", std::string(100, '\xfe'), kClean, kIncomplete},
+      {"a pickle in unknown bytes", std::string(100, '\xfe') + kEvil, kDanger, kIncomplete},
+      {"protocol 0 in unknown bytes", std::string(100, '\xfe') + "cos\nsystem\n(S'true'\ntR.", kDanger, kIncomplete},
+      {"INST in unknown bytes", std::string(100, '\xfe') + "(S'true'\nios\nsystem\n.", kDanger, kIncomplete},
+      {"no bytes", "", kClean, kComplete},
+      {"legacy", legacy_file(torch_object()), kClean, kComplete},
+      {"legacy with an evil object", legacy_file(kEvil, ""), kDanger, kMalformed},
+      {"legacy with an evil sixth", kMagic + proto(2) + "M\xe9\x03." + "}." + "}." + "]." + kEvil, kDanger, kComplete},
+      {"a computed magic", proto(2) + global("__builtin__", "eval") + call1(text("0x1950a86a20f9469cfc6c")) + ".", kDanger, kComplete},
+      {"legacy that is cut", legacy_file(torch_object(), "\4\0\0\0\0\0\0\0\1\2"s), kClean, kMalformed},
+      {"legacy with a pickle for a storage", legacy_file(torch_object(), "\4\0\0\0\0\0\0\0cos\nsystem\n)R."s + "ab"), kDanger, kComplete},
+      {"two legacy files", legacy_file(torch_object()) + legacy_file(torch_object()), kClean, kComplete},
+      {"an evil one behind a legacy file", legacy_file(torch_object()) + kEvil, kDanger, kComplete},
+      {"joblib", proto(4) + wrapper("f8", 8) + std::string(64, '\xff') + ".", kClean, kComplete},
+      {"joblib with a payload behind the array", proto(4) + wrapper("f8", 8) + std::string(64, '\xff') + "0" + call_of("os", "system") + ".", kDanger, kComplete},
+      {"joblib with an array of objects", proto(4) + wrapper("O8", 1) + kEvil + ".", kDanger, kComplete},
+      {"joblib with a wrapper that says nothing", proto(4) + stack_global("joblib.numpy_pickle", "NumpyArrayWrapper") + ")\x81}b" + std::string(64, '\xff') + "0" + call_of("os", "system") + ".",
+       kDanger, kIncomplete},
+      {"npy", npy_text("'<f4'", "(2,)", "12345678"), kClean, kComplete},
+      {"npy of objects", npy_text("'|O'", "(1,)", kEvil), kDanger, kComplete},
+      {"npy of benign objects", npy_text("'|O'", "(1,)", kBenign), kClean, kComplete},
+      {"npy with an object in a field", npy_text("[('a', '<f4'), ('b', '|O')]", "(1,)", kEvil), kDanger, kComplete},
+      {"npy with a pickle behind", npy_text("'<f4'", "(2,)", "12345678" + kEvil), kDanger, kComplete},
+      {"npy that computes", npy_text("__import__('os').system('true')", "(2,)", ""), kClean, kMalformed},
+      {"npy that is cut", npy_text("'<f4'", "(200,)", "1234"), kClean, kMalformed},
+      {"safetensors", safetensors_text(), kClean, kComplete},
+      {"safetensors with a pickle behind", safetensors_text(kEvil), kDanger, kMalformed},
+      {"a pickle named so", kEvil, kDanger, kComplete},
+      {"GGUF", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8), kClean, kComplete},
+      {"GGUF that counts too far", "GGUF" + le(3, 4) + le(~0ull, 8) + le(0, 8), kClean, kMalformed},
+      {"load of bytes that are a file of torch", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(torch_object()))) + ".", kClean, kComplete},
+      {"load of bytes in latin1",
+       proto(2) + global("torch.storage", "_load_from_bytes") + call1(global("_codecs", "encode") + text("\xc2\x80\x02}.") + text("latin1") + "\x86R") + ".", kUnknown, kComplete},
+      {"load of bytes that are evil", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(kEvil))) + ".", kDanger, kMalformed},
+      {"load of bytes that are no file", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(kBenign)) + ".", kUnknown, kComplete},
+  };
+}
+
+std::vector<Case> tars() {
+  TarBuilder evil, benign, old, old_evil;
+  return {
+      {"tar", text_of(benign.file("a.pkl", kBenign).end()), kClean, kComplete},
+      {"tar with a pickle", text_of(evil.file("readme", "text").file("weights", kEvil).end()), kDanger, kComplete},
+      {"behind a tar", text_of(TarBuilder().file("a", kBenign).end()) + kEvil, kDanger, kComplete},
+      {"torch zip in a tar", text_of(TarBuilder().file("m.pt", torch_text(kEvil)).end()), kDanger, kComplete},
+      {"zip that ends a tar", text_of(TarBuilder().file("m.pt", torch_text(torch_object())).end()), kClean, kComplete},
+      {"tar in gzip", gzip_text(text_of(TarBuilder().file("x", kEvil).end())), kDanger, kComplete},
+      {"torch's tar",
+       text_of(old.file("sys_info", proto(2) + "}.").file("pickle", proto(2) + text("1") + "Q.").file("tensors", proto(2) + "K\0."s)
+                   .file("storages", proto(2) + "K\1." + proto(2) + "K\1" + text("cpu") + global("torch", "FloatStorage") + "\x87." + le(2, 8) + "abcdefgh" + proto(2) + "].")
+                   .end()),
+       kClean, kComplete},
+      {"torch's tar with an evil pickle", text_of(old_evil.file("sys_info", proto(2) + "}.").file("pickle", kEvil).file("tensors", proto(2) + "K\0."s).file("storages", proto(2) + "K\0."s).end()),
+       kDanger, kComplete},
+      {"a cut tar", text_of(TarBuilder().file("x", kEvil).bytes).substr(0, 530), kDanger, kMalformed},
+  };
+}
+
+std::vector<Case> zips() {
+  const std::string no_proto = "cos\nsystem\n" + text("true") + "\x85R.";
+  std::vector<Case> cases = {
+      {"torch", torch_text(torch_object()), kClean, kComplete},
+      {"torch with a payload", torch_text(kEvil), kDanger, kComplete},
+      {"protocol 0 in a text member", zip_text({{"a.txt", no_proto}}), kDanger, kComplete},
+      {"another name", zip_text({{"archive/data.pkl", kBenign}, {"archive/extra/x", kEvil}}), kDanger, kComplete},
+      {"capitals", zip_text({{"archive/DATA.PKL", no_proto}}), kDanger, kComplete},
+      {"backslash", zip_text({{"archive\\data.pkl", kEvil}}), kDanger, kComplete},
+      {"NUL in a name", zip_text({{"archive/data\0.pkl"s, kEvil}}), kDanger, kMalformed},
+      {"two roots", zip_text({{"archive/data.pkl", kBenign}, {"other/data.pkl", kEvil}}), kDanger, kComplete},
+      {"evil first of two", zip_text({{"archive/data.pkl", kEvil}, {"archive/data.pkl", kBenign}}), kDanger, kMalformed},
+      {"evil last of two", zip_text({{"archive/data.pkl", kBenign}, {"archive/data.pkl", kEvil}}), kDanger, kMalformed},
+      {"two that are benign", zip_text({{"archive/data.pkl", kBenign}, {"archive/data.pkl", kBenign}}), kClean, kMalformed},
+      {"two by case", zip_text({{"archive/data.pkl", kBenign}, {"ARCHIVE/DATA.pkl", kBenign}}), kClean, kMalformed},
+      {"local name differs", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .local_name = "archive/datap.kl"}), kDanger, kMalformed},
+      {"local name differs, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .local_name = "archive/datap.kl"}), kClean, kMalformed},
+      {"encrypted by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .flags = 1}), kDanger, kIncomplete},
+      {"encrypted for real", one_member({.name = "archive/data.pkl", .data = noise(40), .flags = 1}), kClean, kIncomplete},
+      {"patched by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .flags = 0x20}), kClean, kIncomplete},
+      {"strong encryption by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .flags = 0x41}), kDanger, kIncomplete},
+      {"wrong CRC", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .crc = 7}), kDanger, kComplete},
+      {"unknown method", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .method = 99}), kDanger, kIncomplete},
+      {"unknown method, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .method = 97}), kClean, kIncomplete},
+      {"wrong size", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .size = 5}), kDanger, kMalformed},
+      {"local method differs", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .local_method = 8}), kDanger, kMalformed},
+      {"deflated for local readers only", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .local_method = 8}), kDanger, kMalformed},
+      {"local sizes differ", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .local_size = 7}), kClean, kMalformed},
+      {"deflated", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = kEvil.size(), .crc = 0, .method = 8}), kDanger, kComplete},
+      {"deflated, larger than claimed", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = 4, .crc = 0, .method = 8}), kDanger, kMalformed},
+      {"zip in zip", zip_text({{"archive/inner.zip", torch_text(kEvil)}}), kDanger, kComplete},
+      {"tar in zip", zip_text({{"x", text_of(TarBuilder().file("y", kEvil).end())}}), kDanger, kComplete},
+      {"gzip in zip", zip_text({{"x", gzip_text(kEvil)}}), kDanger, kComplete},
+      {"npz", zip_text({{"a.npy", npy_text("'|O'", "(1,)", kEvil)}}), kDanger, kComplete},
+      {"7z in zip", zip_text({{"x.7z", "7z\xbc\xaf\x27\x1cmore"}}), kClean, kIncomplete},
+      {"a pickle before", kEvil + torch_text(torch_object()), kDanger, kComplete},
+      {"zeros before", std::string(64, '\0') + zip_text({{"archive/data.pkl", kEvil}}), kDanger, kComplete},
+      {"junk before", std::string(64, '\xfe') + zip_text({{"archive/data.pkl", kBenign}}), kClean, kIncomplete},
+      {"a pickle behind", torch_text(torch_object()) + kEvil, kDanger, kComplete},
+      {"junk behind", torch_text(torch_object()) + "\xfe\xfd\xfc", kClean, kIncomplete},
+      {"an archive in the comment", zip_text({{"archive/data.pkl", kBenign}}, {.comment = zip_text({{"archive/data.pkl", kEvil}})}), kDanger, kMalformed},
+      {"two archives", torch_text(torch_object()) + torch_text(kEvil), kDanger, kComplete},
+      {"two benign archives", torch_text(torch_object()) + torch_text(torch_object()), kClean, kComplete},
+      {"no directory", text_of(torch_zip(kEvil).build({.directory = false})), kDanger, kMalformed},
+      {"no directory, benign", text_of(torch_zip(torch_object()).build({.directory = false})), kClean, kMalformed},
+      {"wrong count", zip_text({{"archive/data.pkl", kEvil}, {"archive/b", "text"}}, {.entries = 1}), kDanger, kMalformed},
+      {"a directory that is nowhere", zip_text({{"archive/data.pkl", kEvil}}, {.directory_offset = 100000}), kDanger, kMalformed},
+      {"name that leaves the folder", zip_text({{"../../x.pkl", kBenign}}), kClean, kMalformed},
+      {"absolute name", zip_text({{"/etc/x.pkl", kBenign}}), kClean, kMalformed},
+      {"a pickle in a storage", text_of(ZipBuilder().add("archive/data.pkl", bytes_of(torch_object())).add("archive/data/0", bytes_of(no_proto)).build()), kDanger, kComplete},
+      {"a payload in a member named as a storage", text_of(ZipBuilder().add("archive/data.pkl", bytes_of(kBenign)).add("archive/data/0", bytes_of(kEvil)).build()), kDanger, kComplete},
+      {"debug pickles", zip_text({{"archive/data.pkl", kBenign}, {"archive/code/m.py", "def f():\n  pass\n"}, {"archive/code/m.py.debug_pkl", kEvil}}), kDanger, kComplete},
+      {"types of TorchScript",
+       zip_text({{"a/data.pkl", proto(2) + global("__torch__.Net", "Net") + ")\x81}b."}, {"a/code/__torch__/Net.py", "class Net(Module):\n"}, {"a/constants.pkl", proto(2) + ")."}}), kClean, kComplete},
+      {"types of TorchScript in a plain pickle", proto(2) + global("__torch__.Net", "Net") + ")\x81}b.", kUnknown, kComplete},
+  };
+  // One bad member hides nothing.
+  ZipBuilder damaged;
+  damaged.add("archive/a", bytes_of("text")).add({.name = "archive/b", .data = noise(30), .method = 97}).add("archive/data.pkl", bytes_of(kEvil));
+  cases.push_back({"a bad member in the middle", text_of(damaged.build()), kDanger, kIncomplete});
+  // Two entries, one header.
+  ZipBuilder shared;
+  shared.add("archive/data.pkl", bytes_of(kEvil)).add("archive/x.pkl", bytes_of(kBenign));
+  Bytes overlapping = shared.build();
+  put_number(overlapping, shared.entry_offsets[1] + 42, shared.header_offsets[0], 4);
+  cases.push_back({"two entries of one header", text_of(overlapping), kDanger, kMalformed});
+  return cases;
+}
+
+class ScanFile : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ScanFile, Answer) {
+  const Report report = scan_text(GetParam().bytes);
+  const std::string said = report.findings.empty() ? "" : report.findings.list().back().message;
+  EXPECT_EQ(verdict_name(report.verdict), verdict_name(GetParam().verdict)) << said;
+  if (GetParam().status == kComplete) {
+    EXPECT_EQ(status_name(report.status), "complete") << said;
+  } else {
+    EXPECT_NE(status_name(report.status), "complete");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Wrappers, ScanFile, ::testing::ValuesIn(wrappers()));
+INSTANTIATE_TEST_SUITE_P(Tars, ScanFile, ::testing::ValuesIn(tars()));
+INSTANTIATE_TEST_SUITE_P(Zips, ScanFile, ::testing::ValuesIn(zips()));
+
+TEST(ScanContainer, StoragesAreCountedNotListed) {
+  const Report report = scan_text(torch_text(torch_object()));
+  EXPECT_EQ(report.storages, 1u);
+  EXPECT_TRUE(std::ranges::none_of(report.members, [](const Member& m) { return m.name == "archive/data/0"; }));
+  ASSERT_EQ(report.members.size(), 4u);
+  EXPECT_EQ(report.members[0].kind, "zip");
+  EXPECT_EQ(report.members[1].kind == "pickle" || report.members[2].kind == "pickle" || report.members[3].kind == "pickle", true);
+}
+
+TEST(ScanContainer, OffsetsAreOfTheFileWhereTheBytesStandInIt) {
+  ZipBuilder zip = torch_zip(kEvil);
+  const Bytes bytes = zip.build_torch();
+  const Report report = scan_text(text_of(bytes));
+  ASSERT_EQ(report.calls.size(), 1u);
+  EXPECT_EQ(report.calls[0].place.member, "archive/data.pkl");
+  EXPECT_EQ(report.calls[0].place.position, kEvil.size() - 2);
+  EXPECT_EQ(report.calls[0].place.offset, zip.data_offsets[0] + kEvil.size() - 2);
+  const Report packed = scan_text(gzip_text(kEvil));
+  ASSERT_EQ(packed.calls.size(), 1u);
+  EXPECT_FALSE(packed.calls[0].place.offset);
+}
+
+TEST(ScanContainer, BombsAreIncompleteAndSmall) {
+  // Half a megabyte that unpacks to 80 MB, in a scan that may unpack one.
+  Limits limits;
+  limits.inflate_pickle_bytes = 1 << 20;
+  const Bytes packed = deflate_zeros(310000);
+  const std::string zip = one_member({.name = "archive/data.pkl", .data = packed, .size = 1 + 258 * 310000, .crc = 0, .method = 8});
+  // Zeros are no pickle: a look at the front is enough.
+  EXPECT_EQ(scan_text(zip, {.limits = limits, .allowed = {}}).verdict, Verdict::clean);
+  std::string long_text = proto(2) + "T" + le(3 << 20, 4) + std::string(3 << 20, 'x') + ".";
+  const std::string bomb = one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(long_text)), .size = long_text.size(), .crc = 0, .method = 8});
+  const Report report = scan_text(bomb, {.limits = limits, .allowed = {}});
+  EXPECT_EQ(report.status, Status::incomplete);
+  EXPECT_TRUE(report.findings.has(Code::limit_exceeded));
+}
+
+TEST(ScanContainer, Codes) {
+  const auto has = [](const std::string& bytes, Code code) { return scan_text(bytes).findings.has(code); };
+  EXPECT_TRUE(has(one_member({.name = "a/data.pkl", .data = bytes_of(kBenign), .flags = 1}), Code::encrypted_member));
+  EXPECT_TRUE(has(one_member({.name = "a/data.pkl", .data = bytes_of(kBenign), .local_name = "b/data.pkl"}), Code::name_mismatch));
+  EXPECT_TRUE(has(one_member({.name = "a/data.pkl", .data = bytes_of(kBenign), .method = 97}), Code::unsupported_compression));
+  EXPECT_TRUE(has(one_member({.name = "a/data.pkl", .data = bytes_of(kBenign), .crc = 7}), Code::crc_mismatch));
+  EXPECT_TRUE(has(zip_text({{"a/x", kBenign}, {"a/x", kBenign}}), Code::ambiguous_archive));
+  EXPECT_TRUE(has(kBenign + "\xfe\xfd", Code::unparsed_bytes));
+  EXPECT_TRUE(has("7z\xbc\xaf\x27\x1cmore", Code::seven_zip));
+  EXPECT_TRUE(has(proto(2) + global("a.b", "c") + ".", Code::unknown_import));
+}
+
+/// Hands over what is asked for until the scan is done: the answer is that of the whole file.
+TEST(ScanContainer, RangesGiveTheSameAnswer) {
+  for (const std::string& bytes : {torch_text(kEvil), kEvil, legacy_file(torch_object()), npy_text("'|O'", "(1,)", kEvil), text_of(TarBuilder().file("x", kEvil).end()), gzip_text(kEvil),
+                                   torch_text(torch_object()) + torch_text(kEvil), safetensors_text()}) {
+    RangeSource source(bytes.size());
+    const Bytes all = bytes_of(bytes);
+    std::optional<Report> report;
+    for (int i = 0; i < 200 && !report; ++i) {
+      auto tried = scan_file(source, "file", {});
+      if (tried) {
+        report = *std::move(tried);
+        break;
+      }
+      ASSERT_EQ(tried.error().code(), Code::need_range) << tried.error().what();
+      const auto& where = tried.error().where();
+      ASSERT_TRUE(where.offset && where.length);
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(*where.offset);
+      source.add(*where.offset, Bytes(from, from + static_cast<std::ptrdiff_t>(*where.length)));
+    }
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->verdict, scan_text(bytes).verdict);
+    EXPECT_EQ(report->status, scan_text(bytes).status);
+  }
+}
+
+}  // namespace
+}  // namespace assay::scan
