@@ -76,6 +76,16 @@ constexpr Flag kSynthFlags[] = {{"--dtype", 0, Value::choice, "f32|bf16|f16", "f
 constexpr Example kSynthExamples[] = {{"assay synth demo.safetensors", "write a small mixture-of-experts model to try things on"},
                                       {"assay synth demo.pt --dtype bf16", "the same as a torch checkpoint"}};
 
+constexpr Flag kMoeFlags[] = {{"--similar", 0, Value::text, "X", "the least cosine of two experts to report, from 0 to 1; 0.9 without it"},
+                              {"--no-align", 0, Value::none, "", "do not look for experts that differ in the order of their neurons only"},
+                              {"--plan", 0, Value::number, "K", "which K experts of each layer to keep, and why the others could go"}};
+constexpr Example kMoeExamples[] = {{"assay moe model/", "layers, routers, dead, identical and similar experts"},
+                                    {"assay moe model.safetensors --similar 0.5", "what upcycling left alike"},
+                                    {"assay moe model.safetensors --plan 4", "a pruning plan; no file is changed"}};
+
+constexpr Example kDoctorExamples[] = {{"assay doctor model.safetensors", "what is wrong with the values"},
+                                       {"assay doctor model/ --json", "the same for a program; exit 1 when there is a warning"}};
+
 constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
 constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
 
@@ -102,6 +112,14 @@ constexpr Command kCommands[] = {
      "Exit 0 only where everything was looked at and every name is known to be harmless, 1 for dangerous or unknown names, 2 where "
      "something is malformed or could not be looked at. Never reads the bytes of tensors.",
      kScanArguments, kScanFlags, kScanExamples, true, run_scan},
+    {"moe", "", "the experts of a mixture: layers, routers, dead, identical and similar ones",
+     "Experts are found by their names, in every family's spelling; config.json beside the file confirms the count. Reads every expert "
+     "once. Exit 1 when there are none.",
+     kFileOnly, kMoeFlags, kMoeExamples, true, run_moe},
+    {"doctor", "", "what is wrong with the values, why it matters, and what to do",
+     "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours, lost and copied "
+     "tensors. Reads every element once. Exit 1 when there is a warning.",
+     kFileOnly, {}, kDoctorExamples, false, run_doctor},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
     {"synth", "", "write a small synthetic model",
      "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments,

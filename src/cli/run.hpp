@@ -69,6 +69,8 @@ class Answer {
   /// The document in JSON mode, null in the others. In NDJSON mode make one JsonWriter per line.
   report::JsonWriter* json() { return context_.mode == Mode::json ? &json_ : nullptr; }
   const report::Naming& naming() const { return naming_; }
+  /// The files the checkpoint was opened from. Precondition: open() succeeded.
+  const FileSet& files() const { return *files_; }
   /// The command has printed the findings with its answer: they are not repeated on standard error.
   void findings_are_shown() { findings_shown_ = true; }
   /// The answer is there, but not about all of the file.
@@ -107,6 +109,8 @@ int run_dump(Context& context);
 int run_formats(Context& context);
 int run_synth(Context& context);
 int run_scan(Context& context);
+int run_moe(Context& context);
+int run_doctor(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli

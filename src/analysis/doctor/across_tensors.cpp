@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tensors say when they are looked at together.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "analysis/doctor/checks.hpp"
+#include "analysis/summary.hpp"
+#include "assay/values.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+
+namespace assay::analysis::doctor {
+
+Result<bool> same_elements(const Checkpoint& checkpoint, const Tensor& a, const Tensor& b) {
+  constexpr std::size_t kBlock = 16384;
+  if (a.dtype != b.dtype || a.numel != b.numel) return false;
+  ASSAY_TRY(const TensorReader from_a, TensorReader::open(checkpoint, a));
+  ASSAY_TRY(const TensorReader from_b, TensorReader::open(checkpoint, b));
+  const std::size_t size = from_a.raw_size();
+  std::vector<std::byte> x(kBlock * size), y(kBlock * size);
+  for (std::uint64_t at = 0; at < a.numel; at += kBlock) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, a.numel - at));
+    ASSAY_CHECK(from_a.read_raw(at, n, std::span(x.data(), n * size)));
+    ASSAY_CHECK(from_b.read_raw(at, n, std::span(y.data(), n * size)));
+    if (std::memcmp(x.data(), y.data(), n * size) != 0) return false;
+  }
+  return true;
+}
+
+void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
+  std::vector<std::string> empty;
+  std::uint64_t count = 0, single = 0, weights = 0, empty_weights = 0;
+  for (const Tensor& tensor : checkpoint.tensors) {
+    const bool weight = tensor.name.ends_with("weight") || tensor.name.ends_with(".w");
+    weights += weight;
+    single += weight && tensor.numel <= 1;
+    if (tensor.readable && (tensor.numel == 0 || tensor.storage == kNone)) {
+      ++count;
+      empty_weights += weight;
+      if (empty.size() < 100) empty.emplace_back(tensor.name);
+    }
+  }
+  const std::uint64_t all = checkpoint.tensors.size();
+  if (count > 0 && count == all) {
+    chart.add(Code::placeholders, Severity::warning, all == 1 ? concat("the only tensor, ", quote(empty[0]), ", is empty")
+                                                              : concat("all ", all, " tensors are empty, as ", quote(empty[0]), " is"),
+              "", {{"count", count}, {"names", std::move(empty)}});
+  } else if (empty_weights > 0) {
+    chart.add(Code::placeholders, Severity::warning, concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", quote(empty[0]),
+                                                            count > 1 ? ", …" : ""),
+              "", {{"count", count}, {"names", std::move(empty)}});
+  } else if (weights >= 4 && single == weights) {
+    chart.add(Code::placeholders, Severity::warning, concat("all ", weights, " weights have one element only"), "", {{"count", weights}});
+  }
+}
+
+void check_wrappers(const Checkpoint& checkpoint, Chart& chart) {
+  constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "module."};
+  for (const std::string_view wrapper : kWrappers) {
+    std::uint64_t count = 0;
+    for (const Tensor& tensor : checkpoint.tensors) {
+      const std::size_t at = tensor.name.find(wrapper);
+      // "module." only in front: within a name it is somebody's choice.
+      count += at == 0 || (wrapper[0] == '_' && at != tensor.name.npos);
+    }
+    if (count == 0 || (wrapper == "module." && count != checkpoint.tensors.size())) continue;
+    chart.add(Code::wrapper_prefix, Severity::note,
+              concat(counted(count, "name holds ", "names hold "), quote(wrapper), ", the name of a training wrapper"), "",
+              {{"count", count}, {"wrapper", std::string(wrapper)}});
+  }
+}
+
+void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
+  const auto parent = [](std::string_view name) { return name.substr(0, std::min(name.rfind('.'), name.size())); };
+  std::set<std::string_view> scaled;  // modules that have a scale
+  for (const Tensor& tensor : checkpoint.tensors)
+    if (tensor.name.substr(tensor.name.rfind('.') + 1).find("scale") != std::string_view::npos) scaled.insert(parent(tensor.name));
+  for (const Patient& patient : patients) {
+    const Tensor& tensor = checkpoint.tensors[patient.tensor];
+    const bool eight_bits = tensor.dtype == DType::f8_e4m3 || tensor.dtype == DType::f8_e5m2 || tensor.dtype == DType::f8_e4m3fnuz ||
+                            tensor.dtype == DType::f8_e5m2fnuz;
+    if (!eight_bits || tensor.shape.size() < 2 || patient.role == TensorRole::scale || scaled.contains(parent(tensor.name))) continue;
+    // A plain cast keeps the weights' own spread; values that fill the range of the dtype were divided by something.
+    if (patient.stats.std.value_or(0) < 1)
+      chart.share(Code::missing_scale, Severity::note, "is of 8 bits and has no scale; its spread is that of a plain cast",
+                  "are of 8 bits and have no scale; their spread is that of a plain cast", patient.tensor);
+    else
+      chart.share(Code::missing_scale, Severity::warning, "is of 8 bits, fills their range, and has no scale",
+                  "are of 8 bits, fill their range, and have no scale", patient.tensor);
+  }
+}
+
+namespace {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+struct Spread {
+  std::uint32_t tensor;
+  double log_std;
+};
+
+/// Layers that are far from those around them, measured by how much such layers differ as a rule.
+void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& chart) {
+  constexpr std::size_t kLeast = 5, kReach = 4;
+  constexpr double kTimes = 4, kDeviations = 6, kFloor = 0.1;
+  if (layers.size() < kLeast) return;
+  std::ranges::stable_sort(layers, [&](const Spread& a, const Spread& b) {
+    return natural_less(checkpoint.tensors[a.tensor].name, checkpoint.tensors[b.tensor].name);
+  });
+  std::vector<double> around(layers.size()), away(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    std::vector<double> near;
+    const std::size_t from = std::min(i < kReach ? 0 : i - kReach, layers.size() > 2 * kReach ? layers.size() - 2 * kReach - 1 : 0);
+    for (std::size_t j = from; j < layers.size() && j <= from + 2 * kReach; ++j)
+      if (j != i) near.push_back(layers[j].log_std);
+    around[i] = median(std::move(near));
+    away[i] = std::abs(layers[i].log_std - around[i]);
+  }
+  const double usual = 1.4826 * median(away) + kFloor;
+  std::vector<std::size_t> odd;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (away[i] >= std::log(kTimes) && away[i] >= kDeviations * usual) odd.push_back(i);
+  if (odd.size() * 4 > layers.size()) return;  // a pattern, not exceptions
+  for (const std::size_t i : odd) {
+    const std::string_view name = checkpoint.tensors[layers[i].tensor].name;
+    const double own = std::exp(layers[i].log_std), others = std::exp(around[i]);
+    chart.add(Code::odd_spread, Severity::warning,
+              concat(quote(name), " has a standard deviation of ", number_text(own), ", the layers around it ", number_text(others)), name,
+              {{"std", own}, {"neighbours", others}});
+  }
+}
+
+}  // namespace
+
+void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
+  std::map<std::string, std::vector<Spread>> by_name;
+  for (const Patient& patient : patients) {
+    const Tensor& tensor = checkpoint.tensors[patient.tensor];
+    if (patient.role != TensorRole::weight || patient.swapped || patient.tied || dtype_info(tensor.dtype).kind != DTypeKind::real) continue;
+    if (!patient.stats.std || !(*patient.stats.std > 0)) continue;
+    std::string name = numberless(tensor.name);
+    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, std::log(*patient.stats.std)});
+  }
+  for (auto& [name, layers] : by_name) judge(checkpoint, layers, chart);
+}
+
+namespace {
+
+struct Copy {
+  std::uint32_t first, second;
+};
+
+/// Tensors that are equal and stand at different places, each with the first of its kind.
+Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::vector<const Patient*>& eligible) {
+  // What equal tensors surely share; only those are compared.
+  using Key = std::tuple<DType, std::uint64_t, std::uint64_t, double, double, double, double>;
+  std::map<Key, std::vector<std::uint32_t>> alike;
+  for (const Patient* patient : eligible) {
+    const Stats& s = patient->stats;
+    if (s.nan > 0) continue;
+    alike[{checkpoint.tensors[patient->tensor].dtype, s.numel, s.zeros, s.min.value_or(0), s.max.value_or(0), s.mean.value_or(0), s.l2.value_or(0)}]
+        .push_back(patient->tensor);
+  }
+  std::vector<Copy> copies;
+  for (const auto& [key, tensors] : alike) {
+    std::vector<std::uint32_t> firsts;  // different from each other
+    for (const std::uint32_t t : tensors) {
+      bool known = false;
+      for (std::size_t i = 0; i < firsts.size() && i < 16 && !known; ++i) {
+        auto same = same_elements(checkpoint, checkpoint.tensors[firsts[i]], checkpoint.tensors[t]);
+        if (!same) {
+          if (same.error().code() == Code::need_range) return std::unexpected(std::move(same).error());
+          continue;  // whoever could not be read has its finding
+        }
+        known = *same;
+        if (known) copies.push_back({firsts[i], t});
+      }
+      if (!known) firsts.push_back(t);
+    }
+  }
+  std::ranges::sort(copies, {}, &Copy::second);
+  return copies;
+}
+
+}  // namespace
+
+Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
+  constexpr std::uint64_t kLeastElements = 16;
+  std::vector<const Patient*> eligible;
+  std::map<std::string_view, std::uint64_t> in_module;  // tensors that could be copies, by layer
+  for (const Patient& patient : patients) {
+    const bool usual = patient.role == TensorRole::index || patient.role == TensorRole::counter || patient.role == TensorRole::mask;
+    if (patient.tied || patient.stats.numel < kLeastElements || patient.constant() || patient.all_zero() || usual) continue;
+    if (distinct_elements(checkpoint.tensors[patient.tensor]) != patient.stats.numel) continue;
+    eligible.push_back(&patient);
+    ++in_module[layer_module(checkpoint.tensors[patient.tensor].name)];
+  }
+  ASSAY_TRY(const std::vector<Copy> copies, find_copies(checkpoint, eligible));
+  const auto name = [&](std::uint32_t t) { return checkpoint.tensors[t].name; };
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> between;  // copies from layer to layer, each under the same name
+  const auto modules = [&](const Copy& copy) { return std::pair(layer_module(name(copy.first)), layer_module(name(copy.second))); };
+  const auto matches = [&](const Copy& copy) {
+    const auto [a, b] = modules(copy);
+    return !a.empty() && !b.empty() && a != b && name(copy.first).substr(a.size()) == name(copy.second).substr(b.size());
+  };
+  for (const Copy& copy : copies)
+    if (matches(copy)) ++between[modules(copy)];
+  const auto whole = [&](const std::pair<std::string_view, std::string_view>& pair) {
+    const auto found = between.find(pair);
+    return found != between.end() && found->second >= 2 && found->second == in_module[pair.first] && found->second == in_module[pair.second];
+  };
+  for (const auto& [pair, count] : between) {
+    if (!whole(pair)) continue;
+    chart.add(Code::identical_layers, Severity::note, concat(quote(pair.second), " holds the same values as ", quote(pair.first), " in all its ", count, " tensors"),
+              "", {{"count", count}, {"of", std::string(pair.first)}, {"layer", std::string(pair.second)}});
+  }
+  for (const Copy& copy : copies) {
+    if (matches(copy) && whole(modules(copy))) continue;
+    chart.add(Code::duplicate_content, Severity::note, concat(quote(name(copy.second)), " holds the same values as ", quote(name(copy.first)), ", stored again"),
+              name(copy.second), {{"of", std::string(name(copy.first))}});
+  }
+  return {};
+}
+
+Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart) {
+  constexpr std::string_view kHeads[] = {"lm_head.weight", "embed_out.weight", "output.weight"};
+  constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "tok_embeddings.weight", "embed_in.weight",
+                                              "shared.weight", "embeddings.weight"};
+  constexpr std::string_view kGenerators[] = {"CausalLM", "ConditionalGeneration", "LMHead"};
+  if (!config.tie_word_embeddings || !checkpoint.complete) return {};
+  const auto ends_with_any = [](std::string_view name, std::span<const std::string_view> ends) {
+    return std::ranges::any_of(ends, [&](std::string_view end) { return name == end || (name.ends_with(end) && name[name.size() - end.size() - 1] == '.'); });
+  };
+  const Tensor *head = nullptr, *embedding = nullptr;
+  bool any_head = false;
+  for (const Tensor& tensor : checkpoint.tensors) {
+    if (tensor.name.find("lora_") != std::string_view::npos) return {};  // an adapter leaves both out
+    any_head = any_head || tensor.name.starts_with("lm_head") || tensor.name.find(".lm_head") != std::string_view::npos;
+    if (head == nullptr && ends_with_any(tensor.name, kHeads) && tensor.shape.size() == 2) head = &tensor;
+    if (embedding == nullptr && ends_with_any(tensor.name, kEmbeddings)) embedding = &tensor;
+  }
+  const bool generates = config.architectures.empty() || std::ranges::any_of(config.architectures, [&](const std::string& name) {
+    return std::ranges::any_of(kGenerators, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  });
+  if (embedding == nullptr || !generates) return {};
+  const std::string said = concat(config.file, " says tie_word_embeddings is ", *config.tie_word_embeddings ? "true" : "false");
+  if (!*config.tie_word_embeddings) {
+    if (head == nullptr && !any_head)
+      chart.add(Code::missing_tied_weight, Severity::warning,
+                concat(said, ", and there is no lm_head.weight beside ", quote(embedding->name), ": the output layer is lost"), embedding->name);
+    return {};
+  }
+  if (head == nullptr || !head->readable || !embedding->readable) return {};
+  const auto measured = [&](const Tensor* tensor) {
+    return std::ranges::find_if(patients, [&](const Patient& patient) { return &checkpoint.tensors[patient.tensor] == tensor; });
+  };
+  if (measured(head) == patients.end() || measured(embedding) == patients.end() || measured(head)->tied) return {};
+  auto same = same_elements(checkpoint, *head, *embedding);
+  if (!same) return std::unexpected(std::move(same).error());
+  if (!*same)
+    chart.add(Code::missing_tied_weight, Severity::warning,
+              concat(said, ", and ", quote(head->name), " is not the same as ", quote(embedding->name), ": loaders that tie drop one of them"), head->name);
+  return {};
+}
+
+}  // namespace assay::analysis::doctor

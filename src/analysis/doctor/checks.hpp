@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of examine(), in the order they are made: of one tensor, then across tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/doctor/roles.hpp"
+#include "analysis/model_config.hpp"
+#include "analysis/stats.hpp"
+#include "assay/checkpoint.hpp"
+
+namespace assay::analysis::doctor {
+
+/// A tensor that was measured.
+struct Patient {
+  std::uint32_t tensor = 0;
+  TensorRole role = TensorRole::other;
+  Stats stats;
+  bool swapped = false;  ///< looks byte-swapped: its numbers say nothing else
+  bool tied = false;     ///< the same view of the same storage as an earlier one
+
+  bool all_zero() const { return stats.zeros == stats.numel && stats.numel > 0; }
+  bool constant() const {
+    return stats.nan == 0 && stats.pos_inf == 0 && stats.neg_inf == 0 && stats.min && stats.min == stats.max && stats.numel > 1;
+  }
+};
+
+/// Findings as they are made. Those that many tensors share become one.
+class Chart {
+ public:
+  Chart(const Checkpoint& checkpoint, std::vector<Finding>& findings) : checkpoint_(checkpoint), findings_(findings) {}
+  void add(Code code, Severity severity, std::string message, std::string_view tensor, std::vector<Fact> facts = {});
+  /// Told by write_shared(): "'a.weight' is all 0", or "12 tensors are all 0: 'a.weight', …".
+  void share(Code code, Severity severity, std::string_view one, std::string_view many, std::uint32_t tensor);
+  void write_shared();
+
+ private:
+  struct Shared {
+    Code code;
+    Severity severity;
+    std::string one, many;
+    std::vector<std::uint32_t> tensors;
+  };
+  const Checkpoint& checkpoint_;
+  std::vector<Finding>& findings_;
+  std::vector<Shared> shared_;
+};
+
+// Of one tensor. Only errors that must pass (`need-range`) or reading failures come back.
+Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, TensorRole role);
+Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
+void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
+Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
+Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
+void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
+
+// Across tensors.
+void check_placeholders(const Checkpoint& checkpoint, Chart& chart);
+void check_wrappers(const Checkpoint& checkpoint, Chart& chart);
+void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
+void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
+Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
+Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart);
+
+/// True when two tensors of one dtype and size hold the same elements, bit by bit.
+Result<bool> same_elements(const Checkpoint& checkpoint, const Tensor& a, const Tensor& b);
+/// Four significant digits at most: "0.0161", "1.2e-07".
+std::string number_text(double value);
+
+}  // namespace assay::analysis::doctor

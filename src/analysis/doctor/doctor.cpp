@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/doctor/doctor.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/doctor/checks.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+
+namespace assay::analysis {
+namespace doctor {
+
+void Chart::add(Code code, Severity severity, std::string message, std::string_view tensor, std::vector<Fact> facts) {
+  Finding finding(code, std::move(message), {.tensor = std::string(tensor)}, std::move(facts));
+  finding.severity = severity;
+  findings_.push_back(std::move(finding));
+}
+
+void Chart::share(Code code, Severity severity, std::string_view one, std::string_view many, std::uint32_t tensor) {
+  for (Shared& shared : shared_)
+    if (shared.code == code && shared.severity == severity && shared.one == one) return shared.tensors.push_back(tensor);
+  shared_.push_back({code, severity, std::string(one), std::string(many), {tensor}});
+}
+
+void Chart::write_shared() {
+  constexpr std::size_t kNamed = 3, kListed = 100, kWarnedSingly = 8;
+  for (const Shared& shared : shared_) {
+    const auto name = [&](std::size_t i) { return checkpoint_.tensors[shared.tensors[i]].name; };
+    if (shared.tensors.size() == 1 || (shared.severity != Severity::note && shared.tensors.size() <= kWarnedSingly)) {
+      for (std::size_t i = 0; i < shared.tensors.size(); ++i) add(shared.code, shared.severity, concat(quote(name(i)), " ", shared.one), name(i));
+      continue;
+    }
+    std::string message = concat(shared.tensors.size(), " tensors ", shared.many, ": ");
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < shared.tensors.size() && i < kListed; ++i) names.emplace_back(name(i));
+    for (std::size_t i = 0; i < kNamed && i < names.size(); ++i) message += concat(i == 0 ? "" : ", ", quote(names[i]));
+    if (shared.tensors.size() > kNamed) message += ", …";
+    add(shared.code, shared.severity, std::move(message), "",
+        {{"count", std::uint64_t{shared.tensors.size()}}, {"names", std::move(names)}});
+  }
+  shared_.clear();
+}
+
+std::string number_text(double value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4).ptr;
+  return std::string(text, end);
+}
+
+}  // namespace doctor
+
+namespace {
+
+using doctor::Chart;
+using doctor::Patient;
+
+class Examiner {
+ public:
+  Examiner(const Checkpoint& checkpoint, const DoctorOptions& options, std::vector<Finding>& findings)
+      : checkpoint_(checkpoint), options_(options), findings_(findings), chart_(checkpoint, findings) {}
+
+  Result<Checkup> run(const ModelConfig& config) {
+    doctor::check_placeholders(checkpoint_, chart_);
+    for (std::uint32_t t = 0; t < checkpoint_.tensors.size(); ++t) {
+      if (options_.watch && !options_.watch(t, checkpoint_.tensors.size(), checkup_.bytes)) return checkup_;
+      ASSAY_CHECK(tolerate(examine_one(t), checkpoint_.tensors[t]));
+    }
+    doctor::check_scales(checkpoint_, patients_, chart_);
+    doctor::check_spread(checkpoint_, patients_, chart_);
+    ASSAY_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
+    ASSAY_CHECK(doctor::check_tied(checkpoint_, config, patients_, chart_));
+    doctor::check_wrappers(checkpoint_, chart_);
+    chart_.write_shared();
+    return checkup_;
+  }
+
+ private:
+  /// A tensor that cannot be read is a finding, unless its format has said so already.
+  Result<void> tolerate(Result<void> result, const Tensor& tensor) {
+    if (result) return {};
+    Error error = std::move(result).error();
+    if (error.code() == Code::need_range) return std::unexpected(std::move(error));
+    ++checkup_.skipped;
+    if (tensor.readable) findings_.push_back(Finding::from(std::move(error).of_tensor(tensor.name)));
+    return {};
+  }
+  Result<void> examine_one(std::uint32_t t);
+
+  using View = std::tuple<std::uint32_t, std::uint64_t, DType, std::vector<std::uint64_t>, std::vector<std::uint64_t>>;
+  const Checkpoint& checkpoint_;
+  const DoctorOptions& options_;
+  std::vector<Finding>& findings_;
+  Chart chart_;
+  Checkup checkup_;
+  std::vector<Patient> patients_;
+  std::map<View, std::size_t> seen_;  // views of storages, to the patient that was measured
+};
+
+Result<void> Examiner::examine_one(std::uint32_t t) {
+  const Tensor& tensor = checkpoint_.tensors[t];
+  if (!tensor.readable || tensor.storage == kNone || tensor.numel == 0 || tensor.dtype == DType::unknown) {
+    ++checkup_.skipped;
+    return {};
+  }
+  Patient patient;
+  patient.tensor = t;
+  patient.role = role_of(tensor);
+  View view{tensor.storage, tensor.storage_offset, tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}, {tensor.stride.begin(), tensor.stride.end()}};
+  const auto [earlier, is_first] = seen_.try_emplace(std::move(view), patients_.size());
+  if (!is_first && earlier->second < patients_.size()) {
+    patient.stats = patients_[earlier->second].stats;
+    patient.swapped = patients_[earlier->second].swapped;
+    patient.tied = true;
+    ++checkup_.checked;
+    patients_.push_back(std::move(patient));
+    return {};
+  }
+  ASSAY_TRY(patient.stats, tensor_stats(checkpoint_, tensor));
+  patient.stats.quantiles = {};
+  ASSAY_TRY(patient.swapped, doctor::looks_swapped(checkpoint_, tensor, patient.role));
+  if (patient.swapped) {
+    chart_.share(Code::byte_swapped, Severity::warning, "looks byte-swapped: its values make sense in the other byte order only",
+                 "look byte-swapped: their values make sense in the other byte order only", t);
+  } else {
+    ASSAY_CHECK(doctor::check_special(checkpoint_, patient, chart_));
+    doctor::check_flat(checkpoint_, patient, chart_);
+    ASSAY_CHECK(doctor::check_rows(checkpoint_, patient, chart_));
+    doctor::check_small(checkpoint_, patient, chart_);
+  }
+  ASSAY_CHECK(doctor::check_index(checkpoint_, patient, chart_));
+  ++checkup_.checked;
+  checkup_.bytes += tensor.nbytes();
+  patients_.push_back(std::move(patient));
+  return {};
+}
+
+}  // namespace
+
+Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options, std::vector<Finding>& findings) {
+  return Examiner(checkpoint, options, findings).run(config);
+}
+
+}  // namespace assay::analysis

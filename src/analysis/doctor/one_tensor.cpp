@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one tensor's values say by themselves.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/doctor/checks.hpp"
+#include "analysis/summary.hpp"
+#include "assay/values.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "values/blocks.hpp"
+#include "values/decode.hpp"
+
+namespace assay::analysis::doctor {
+namespace {
+
+/// Magnitudes that a kind of number has in real checkpoints. What is read as it stands may be odd; what is believed may not.
+struct Sane {
+  DType dtype;
+  double odd_below, odd_above;        // as it stands
+  double good_from, good_to;          // in the other byte order
+  double odd_share;                   // of nonzero values, from which on it is suspicious
+  std::size_t least;                  // nonzero values looked at
+};
+constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 0.4, 3},    {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 0.4, 8},
+                          {DType::f16, 6.2e-5, 128, 1e-5, 512, 0.2, 64},   {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 0.4, 3},
+                          {DType::i64, 0, 1e12, 1, 4294967296.0, 0.5, 2},  {DType::i32, 0, 16777216, 1, 65536, 0.5, 3}};
+
+}  // namespace
+
+Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, TensorRole role) {
+  constexpr std::size_t kStretch = 512, kStretches = 8, kFew = 16;
+  const auto* sane = std::find_if(std::begin(kSane), std::end(kSane), [&](const Sane& row) { return row.dtype == tensor.dtype; });
+  if (sane == std::end(kSane) || role == TensorRole::state || role == TensorRole::mask) return false;
+  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+  const values::Decoder& decoder = values::decoder(tensor.dtype);
+  std::vector<std::byte> codes(kStretch * reader.raw_size());
+  std::array<double, kStretch> as_is, other;
+  std::size_t nonzero = 0, odd = 0, good = 0;
+  const std::uint64_t step = std::max<std::uint64_t>(tensor.numel / kStretches, kStretch);
+  for (std::uint64_t at = 0; at < tensor.numel; at += step) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kStretch, tensor.numel - at));
+    const std::span<std::byte> part(codes.data(), n * reader.raw_size());
+    ASSAY_CHECK(reader.read_raw(at, n, part));
+    decoder.to_f64(part.data(), n, as_is.data());
+    values::swap_units(part, decoder.swap_unit());
+    decoder.to_f64(part.data(), n, other.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      if (as_is[i] == 0) continue;
+      ++nonzero;
+      const double plain = std::abs(as_is[i]), swapped = std::abs(other[i]);
+      if (!(plain >= sane->odd_below && plain <= sane->odd_above)) ++odd;
+      if (swapped >= sane->good_from && swapped <= sane->good_to) ++good;
+    }
+  }
+  if (nonzero < sane->least) return false;
+  if (nonzero < kFew) return odd == nonzero && good == nonzero;
+  return static_cast<double>(odd) >= sane->odd_share * static_cast<double>(nonzero) && good * 100 >= nonzero * 99;
+}
+
+namespace {
+
+/// "[0, 12]" of an element counted in logical order.
+std::string place_text(const Tensor& tensor, std::uint64_t element) {
+  std::vector<std::uint64_t> at(tensor.shape.size());
+  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+    at[d] = element % tensor.shape[d];
+    element /= tensor.shape[d];
+  }
+  return bracketed(at);
+}
+
+/// The first element of which `wanted` holds; numel when there is none.
+template <class Fn>
+Result<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& tensor, Fn&& wanted) {
+  constexpr std::size_t kBlock = 8192;
+  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+  std::vector<double> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.numel)));
+  for (std::uint64_t at = 0; at < tensor.numel; at += buffer.size()) {
+    const std::span<double> part(buffer.data(), static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.numel - at)));
+    ASSAY_CHECK(reader.read_f64(at, part));
+    const auto found = std::ranges::find_if(part, wanted);
+    if (found != part.end()) return at + static_cast<std::uint64_t>(found - part.begin());
+  }
+  return tensor.numel;
+}
+
+template <class Fn>
+Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart, Code code, std::uint64_t count,
+                          std::string_view word, Fn&& wanted) {
+  const Tensor& tensor = checkpoint.tensors[patient.tensor];
+  ASSAY_TRY(const std::uint64_t first, find_first(checkpoint, tensor, wanted));
+  const bool normal = code == Code::inf && patient.role == TensorRole::mask;
+  // The imaginary part of a complex value is not what was searched.
+  const std::string where = first < tensor.numel ? concat(", the first at ", place_text(tensor, first)) : std::string();
+  std::vector<Fact> facts = {{"count", count}};
+  if (first < tensor.numel) facts.push_back({"first", first});
+  chart.add(code, normal ? Severity::note : Severity::warning,
+            concat(quote(tensor.name), " has ", count, " ", word, " among its ", tensor.numel, " values", where), tensor.name, std::move(facts));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+  const Stats& stats = patient.stats;
+  if (stats.nan > 0)
+    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::nan, stats.nan, "NaN", [](double x) { return std::isnan(x); }));
+  if (stats.pos_inf + stats.neg_inf > 0)
+    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, stats.pos_inf + stats.neg_inf, "infinities", [](double x) { return std::isinf(x); }));
+  return {};
+}
+
+void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+  const Tensor& tensor = checkpoint.tensors[patient.tensor];
+  const bool zero = patient.all_zero();
+  if (patient.role == TensorRole::adapter) {
+    if (zero) chart.share(Code::dead_adapter, Severity::warning, "is all 0: this part of the adapter changes nothing",
+                          "are all 0: these parts of the adapter change nothing", patient.tensor);
+    return;
+  }
+  if (dtype_info(tensor.dtype).kind != DTypeKind::real || tensor.numel < 2) return;
+  const bool matters = patient.role == TensorRole::weight || patient.role == TensorRole::embedding;
+  const Severity severity = matters && tensor.shape.size() >= 2 ? Severity::warning : Severity::note;
+  const bool usual = patient.role == TensorRole::mask || patient.role == TensorRole::state || patient.role == TensorRole::scale ||
+                     patient.role == TensorRole::index || patient.role == TensorRole::counter;
+  if (usual) return;
+  if (zero) chart.share(Code::all_zero, severity, "is all 0", "are all 0", patient.tensor);
+  else if (patient.constant())
+    chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
+}
+
+Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+  const Tensor& tensor = checkpoint.tensors[patient.tensor];
+  const bool asked = patient.role == TensorRole::weight || patient.role == TensorRole::embedding || patient.role == TensorRole::adapter;
+  if (!asked || tensor.shape.size() < 2 || dtype_info(tensor.dtype).kind != DTypeKind::real || patient.all_zero()) return {};
+  if (distinct_elements(tensor) != tensor.numel) return {};
+  const std::uint64_t rows = tensor.shape[0], cols = tensor.numel / rows;
+  const bool matrix = tensor.shape.size() == 2;
+  if (rows < 2 || cols < 2 || patient.stats.zeros < std::min(cols, matrix ? rows : cols)) return {};
+  std::vector<bool> row_lives(static_cast<std::size_t>(rows), false), col_lives(static_cast<std::size_t>(matrix ? cols : 0), false);
+  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+  ASSAY_CHECK(values::for_each_block(reader, [&](std::uint64_t first, std::span<const double> block) -> Result<void> {
+    std::uint64_t row = first / cols, col = first % cols;
+    for (const double value : block) {
+      if (value != 0) {
+        row_lives[static_cast<std::size_t>(row)] = true;
+        if (matrix) col_lives[static_cast<std::size_t>(col)] = true;
+      }
+      if (++col == cols) col = 0, ++row;
+    }
+    return {};
+  }));
+  const auto tell = [&](Code code, const std::vector<bool>& lives, std::string_view one, std::string_view many) {
+    const auto dead = static_cast<std::uint64_t>(std::count(lives.begin(), lives.end(), false));
+    if (dead == 0) return;
+    const auto first = static_cast<std::uint64_t>(std::find(lives.begin(), lives.end(), false) - lives.begin());
+    const bool padding = patient.role == TensorRole::embedding;
+    chart.add(code, padding ? Severity::note : Severity::warning,
+              concat(quote(tensor.name), " has ", dead, " ", dead == 1 ? one : many, " of ", lives.size(), " that ", dead == 1 ? "is" : "are",
+                     " all 0, the first ", first, padding ? "; tokens that never occurred look so" : ""),
+              tensor.name, {{"count", dead}, {"of", std::uint64_t{lives.size()}}, {"first", first}});
+  };
+  tell(Code::dead_rows, row_lives, "row", "rows");
+  if (matrix) tell(Code::dead_columns, col_lives, "column", "columns");
+  return {};
+}
+
+Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+  const Tensor& tensor = checkpoint.tensors[patient.tensor];
+  const bool real = dtype_info(tensor.dtype).kind == DTypeKind::real;
+  if (patient.role == TensorRole::counter && real)
+    chart.share(Code::float_index_buffer, Severity::note, "counts in a floating dtype", "count in a floating dtype", patient.tensor);
+  if (patient.role != TensorRole::index) return {};
+  const bool counts_up = tensor.name.ends_with("position_ids") && !tensor.shape.empty();
+  std::uint64_t wrong = tensor.numel;
+  if (counts_up || real) {
+    const std::uint64_t n = tensor.shape.empty() ? 1 : tensor.shape.back();
+    std::uint64_t at = 0;
+    ASSAY_TRY(wrong, find_first(checkpoint, tensor, [&](double x) {
+      const double expected = static_cast<double>(at++ % n);
+      return counts_up ? x != expected : x != std::floor(x);
+    }));
+  }
+  if (wrong < tensor.numel) {
+    double value = 0;
+    ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+    ASSAY_CHECK(reader.read_f64(wrong, std::span(&value, 1)));
+    chart.add(Code::float_index_buffer, Severity::warning,
+              concat(quote(tensor.name), real ? concat(" is stored as ", dtype_name(tensor.dtype), " and") : std::string(),
+                     counts_up ? concat(" does not count from 0 to ", tensor.shape.back() - 1) : std::string(" holds numbers that are not whole"), ": ",
+                     number_text(value), " at ", place_text(tensor, wrong)),
+              tensor.name, {{"first", wrong}, {"value", value}, {"dtype", std::string(dtype_name(tensor.dtype))}});
+  } else if (real) {
+    chart.share(Code::float_index_buffer, Severity::warning, "holds indices in a floating dtype", "hold indices in a floating dtype", patient.tensor);
+  }
+  return {};
+}
+
+void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+  const Tensor& tensor = checkpoint.tensors[patient.tensor];
+  const std::uint64_t nonzero = patient.stats.numel - std::min(patient.stats.zeros, patient.stats.numel);
+  // F16 begins to be subnormal at 6e-5, where trained weights have some.
+  const bool wide = tensor.dtype == DType::f32 || tensor.dtype == DType::f64 || tensor.dtype == DType::bf16;
+  const std::uint64_t percent = wide ? 1 : 25;
+  if ((!wide && tensor.dtype != DType::f16) || patient.role == TensorRole::state || patient.stats.subnormal < 8) return;
+  if (patient.stats.subnormal / percent < nonzero / 100 + (nonzero % 100 != 0)) return;
+  chart.add(Code::subnormal, wide ? Severity::warning : Severity::note,
+            concat(quote(tensor.name), " has ", patient.stats.subnormal, " subnormal numbers among its ", nonzero, " nonzero values"), tensor.name,
+            {{"count", patient.stats.subnormal}});
+}
+
+}  // namespace assay::analysis::doctor
