@@ -47,12 +47,13 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
     }
   }
   const std::uint64_t all = checkpoint.tensors.size();
+  const std::string first = empty.empty() ? std::string() : quote(empty[0]);
   if (count > 0 && count == all) {
-    chart.add(Code::placeholders, Severity::warning, all == 1 ? concat("the only tensor, ", quote(empty[0]), ", is empty")
-                                                              : concat("all ", all, " tensors are empty, as ", quote(empty[0]), " is"),
+    chart.add(Code::placeholders, Severity::warning, all == 1 ? concat("the only tensor, ", first, ", is empty")
+                                                              : concat("all ", all, " tensors are empty, as ", first, " is"),
               "", {{"count", count}, {"names", std::move(empty)}});
   } else if (empty_weights > 0) {
-    chart.add(Code::placeholders, Severity::warning, concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", quote(empty[0]),
+    chart.add(Code::placeholders, Severity::warning, concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", first,
                                                             count > 1 ? ", …" : ""),
               "", {{"count", count}, {"names", std::move(empty)}});
   } else if (weights >= 4 && single == weights) {
