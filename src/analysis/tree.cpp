@@ -8,7 +8,8 @@
 
 namespace assay::analysis {
 
-/// Adds names one by one. Names that follow each other share most of their path, which is kept; other steps go through one hash table.
+/// Adds names one by one. Names that follow each other share most of their path, which is kept; steps that leave the
+/// order go through one hash table.
 class NameTreeBuilder {
  public:
   NameTreeBuilder(NameTree& tree, std::span<const Tensor> tensors)
@@ -19,7 +20,8 @@ class NameTreeBuilder {
     tree_.nodes_.emplace_back();
     tree_.same_name_.assign(tensors_.size(), kNone);
     last_of_name_.assign(tensors_.size(), kNone);
-    table_.assign(1024, kNone);
+    table_.resize(1024);
+    in_table_.assign(1, false);
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) add(i);
     sort_siblings();
   }
@@ -56,7 +58,7 @@ class NameTreeBuilder {
   }
 
   // Seeded by an address, so that nobody prepares names that all collide.
-  std::uint64_t hash(std::uint32_t parent, std::string_view label) const {
+  std::uint32_t hash(std::uint32_t parent, std::string_view label) const {
     std::uint64_t h = seed_ ^ (std::uint64_t{parent} + 1) * 0x9e3779b97f4a7c15u;
     const auto mix = [&h](std::uint64_t word) {
       h = (h ^ word) * 0xff51afd7ed558ccdu;
@@ -70,31 +72,61 @@ class NameTreeBuilder {
     std::uint64_t word = label.size();
     for (const char c : label) word = word << 8 | static_cast<unsigned char>(c);
     mix(word);
-    return h ^ h >> 29;
+    return static_cast<std::uint32_t>(h ^ h >> 29);
   }
 
+  /// The child of this label, made where there is none. Most files are sorted: as long as a node's children come in rising order,
+  /// the last one tells whether the next is new, and the table stays out of it.
   std::uint32_t child(std::uint32_t parent, std::string_view label) {
-    if (tree_.nodes_.size() * 2 > table_.size()) grow();
-    std::size_t slot = hash(parent, label) & (table_.size() - 1);
-    for (; table_[slot] != kNone; slot = (slot + 1) & (table_.size() - 1)) {
-      const NameTree::Node& node = tree_.nodes_[table_[slot]];
-      if (node.parent == parent && node.label == label) return table_[slot];
+    const std::uint32_t last = tree_.nodes_[parent].first_child;
+    if (last == kNone) return make_child(parent, label);
+    const std::string_view last_label = tree_.nodes_[last].label;
+    if (last_label == label) return last;
+    if (!in_table_[parent]) {
+      if (last_label < label) return make_child(parent, label);
+      for (std::uint32_t c = last; c != kNone; c = tree_.nodes_[c].next) enter(c);
+      in_table_[parent] = true;
     }
+    const std::uint32_t h = hash(parent, label);
+    for (std::size_t slot = h & (table_.size() - 1); table_[slot].node != kNone; slot = (slot + 1) & (table_.size() - 1)) {
+      if (table_[slot].hash != h) continue;
+      const NameTree::Node& node = tree_.nodes_[table_[slot].node];
+      if (node.parent == parent && node.label == label) return table_[slot].node;
+    }
+    const std::uint32_t made = make_child(parent, label);
+    enter(made);
+    return made;
+  }
+
+  std::uint32_t make_child(std::uint32_t parent, std::string_view label) {
     const auto made = static_cast<std::uint32_t>(tree_.nodes_.size());
-    table_[slot] = made;
     tree_.nodes_.push_back({.label = label, .parent = parent, .next = tree_.nodes_[parent].first_child});
+    in_table_.push_back(false);
     tree_.nodes_[parent].first_child = made;
     return made;
   }
 
+  void enter(std::uint32_t node) {
+    if (++entries_ * 2 > table_.size()) grow();
+    place({node, hash(tree_.nodes_[node].parent, tree_.nodes_[node].label)});
+  }
+
+  struct Entry {
+    std::uint32_t node = kNone;
+    std::uint32_t hash = 0;
+  };
+
+  void place(Entry entry) {
+    std::size_t slot = entry.hash & (table_.size() - 1);
+    while (table_[slot].node != kNone) slot = (slot + 1) & (table_.size() - 1);
+    table_[slot] = entry;
+  }
+
   void grow() {
-    std::vector<std::uint32_t> bigger(table_.size() * 4, kNone);
-    table_.swap(bigger);
-    for (std::uint32_t i = 1; i < tree_.nodes_.size(); ++i) {
-      std::size_t slot = hash(tree_.nodes_[i].parent, tree_.nodes_[i].label) & (table_.size() - 1);
-      while (table_[slot] != kNone) slot = (slot + 1) & (table_.size() - 1);
-      table_[slot] = i;
-    }
+    std::vector<Entry> old(table_.size() * 4);
+    table_.swap(old);
+    for (const Entry& entry : old)
+      if (entry.node != kNone) place(entry);
   }
 
   void sort_siblings() {
@@ -116,7 +148,9 @@ class NameTreeBuilder {
   std::span<const Tensor> tensors_;
   std::size_t most_nodes_;
   std::uint64_t seed_;
-  std::vector<std::uint32_t> table_;         // open addressing, node handles
+  std::vector<Entry> table_;                 // open addressing
+  std::size_t entries_ = 0;
+  std::vector<bool> in_table_;               // per node: are its children in the table
   std::vector<std::uint32_t> path_;          // nodes of the name before
   std::vector<std::uint32_t> last_of_name_;  // per first tensor of a name
 };

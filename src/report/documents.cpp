@@ -189,33 +189,43 @@ void write_info_keys(JsonWriter& json, const Checkpoint& checkpoint, const analy
   json.end_array();
 }
 
+// A listing is a hundred thousand of these: the keys are written as they stand, not one by one through the writer.
 void write_tensor(JsonWriter& json, const Checkpoint& checkpoint, const Tensor& tensor) {
-  json.begin_object();
-  text_key(json, "name", tensor.name);
-  text_key(json, "dtype", dtype_name(tensor.dtype));
-  text_key(json, "source_dtype", tensor.source_dtype);
-  json.key("shape").numbers(tensor.shape);
-  json.key("stride");
-  if (tensor.stride.empty() && !tensor.shape.empty()) json.null();
-  else json.numbers(tensor.stride);
-  number_key(json, "numel", tensor.numel);
-  number_key(json, "nbytes", tensor.nbytes());
-  json.key("file");
-  if (const CheckpointFile* file = checkpoint.file_of(tensor)) json.text(file->name);
-  else json.null();
-  json.key("offset");
-  if (const auto offset = checkpoint.file_offset(tensor)) json.integer(*offset);
-  else json.null();
-  json.key("storage");
-  if (tensor.storage != kNone) json.integer(tensor.storage);
-  else json.null();
-  number_key(json, "storage_offset", tensor.storage_offset);
-  json.key("contiguous").boolean(tensor.contiguous());
-  json.key("readable").boolean(tensor.readable);
-  if (tensor.conj) json.key("conj").boolean(true);
-  if (tensor.neg) json.key("neg").boolean(true);
-  if (tensor.parameter) json.key("parameter").boolean(true);
-  json.end_object();
+  json.begin_value();
+  Writer& out = json.out();
+  out.put("{\"name\": ");
+  write_json_text(out, tensor.name);
+  out.put(", \"dtype\": \"");
+  out.put(dtype_name(tensor.dtype));
+  out.put("\", \"source_dtype\": ");
+  write_json_text(out, tensor.source_dtype);
+  out.put(", \"shape\": ");
+  write_numbers(out, tensor.shape);
+  out.put(", \"stride\": ");
+  if (tensor.stride.empty() && !tensor.shape.empty()) out.put("null");
+  else write_numbers(out, tensor.stride);
+  out.put(", \"numel\": ");
+  out.number(tensor.numel);
+  out.put(", \"nbytes\": ");
+  out.number(tensor.nbytes());
+  out.put(", \"file\": ");
+  if (const CheckpointFile* file = checkpoint.file_of(tensor)) write_json_text(out, file->name);
+  else out.put("null");
+  out.put(", \"offset\": ");
+  if (const auto offset = checkpoint.file_offset(tensor)) out.number(*offset);
+  else out.put("null");
+  out.put(", \"storage\": ");
+  if (tensor.storage != kNone) out.number(tensor.storage);
+  else out.put("null");
+  out.put(", \"storage_offset\": ");
+  out.number(tensor.storage_offset);
+  out.put(tensor.contiguous() ? ", \"contiguous\": true" : ", \"contiguous\": false");
+  out.put(tensor.readable ? ", \"readable\": true" : ", \"readable\": false");
+  if (tensor.conj) out.put(", \"conj\": true");
+  if (tensor.neg) out.put(", \"neg\": true");
+  if (tensor.parameter) out.put(", \"parameter\": true");
+  out.put('}');
+  json.end_value();
 }
 
 void write_outline(JsonWriter& json, const Checkpoint& checkpoint, const analysis::Outline& outline, std::size_t max_depth) {

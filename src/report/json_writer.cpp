@@ -29,6 +29,16 @@ constexpr std::array<char, 128> kEscapes = [] {
 
 constexpr char kHex[] = "0123456789abcdef";
 
+/// Plain ASCII without anything to escape: nearly every text there is.
+bool stands_as_it_is(std::string_view text) {
+  unsigned odd = 0;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    odd |= static_cast<unsigned>(u < 0x20) | static_cast<unsigned>(u > 0x7e) | static_cast<unsigned>(u == '"') | static_cast<unsigned>(u == '\\');
+  }
+  return odd == 0;
+}
+
 void write_valid(Writer& out, std::string_view text, bool double_backslash) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,8 +82,21 @@ void write_json_number(Writer& out, T value) {
 void write_number(Writer& out, float value) { write_real(out, value); }
 void write_number(Writer& out, double value) { write_real(out, value); }
 
+void write_numbers(Writer& out, std::span<const std::uint64_t> values) {
+  out.put('[');
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out.put(", ");
+    out.number(values[i]);
+  }
+  out.put(']');
+}
+
 void write_json_text(Writer& out, std::string_view text) {
   out.put('"');
+  if (stands_as_it_is(text)) {
+    out.put(text);
+    return out.put('"');
+  }
   std::size_t bad = first_invalid_utf8(text);
   const bool mixed = bad != std::string_view::npos;
   while (bad != std::string_view::npos) {
@@ -115,12 +138,7 @@ void JsonWriter::number(float value) {
 
 void JsonWriter::numbers(std::span<const std::uint64_t> values) {
   comma();
-  out_.put('[');
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out_.put(spaces_ > 0 ? ", " : ",");
-    out_.number(values[i]);
-  }
-  out_.put(']');
+  write_numbers(out_, values);
 }
 
 void JsonWriter::open(char c) {

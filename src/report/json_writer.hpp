@@ -46,8 +46,11 @@ class JsonWriter {
     out_.put(json);
   }
   Writer& out() { return out_; }
-  /// Begins a value that the caller writes to out() itself.
+  /// Around a value that the caller writes to out() itself.
   void begin_value() { comma(); }
+  void end_value() {
+    if (filled_.empty()) out_.put('\n');
+  }
 
  private:
   void open(char c);
@@ -61,6 +64,8 @@ class JsonWriter {
   std::vector<bool> filled_;  // per open bracket: has it a member yet
 };
 
+/// [2, 3]
+void write_numbers(Writer& out, std::span<const std::uint64_t> values);
 /// The text as a JSON string with its quotes.
 void write_json_text(Writer& out, std::string_view text);
 /// Shortest text that reads back to the same number; not finite: NaN, Infinity, -Infinity without quotes. Negative zero is "-0.0",

@@ -19,6 +19,15 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+namespace {
+
+void put_name(Table& table, const Style& style, std::string_view name) {
+  if (is_plain(name)) table.ascii_cell(name);
+  else table.cell(shown_name(style, name));
+}
+
+}  // namespace
+
 void write_tensor_table(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary,
                         std::span<const std::uint32_t> order) {
   const bool many_files = checkpoint.files.size() > 1;
@@ -29,21 +38,24 @@ void write_tensor_table(Writer& out, const Style& style, const Checkpoint& check
                {.title = "OFFSET", .right = true},
                {.title = "FILE"},
                {.title = "NOTE"}});
+  table.reserve(order.size());
   std::uint64_t parameters = 0, bytes = 0;
   for (const std::uint32_t t : order) {
     const Tensor& tensor = checkpoint.tensors[t];
     parameters += summary.shares[t].parameters;
     bytes += summary.shares[t].bytes;
-    table.cell(shown_name(style, tensor.name));
+    put_name(table, style, tensor.name);
     // A dtype that no table has is shown as the file spells it.
-    table.cell(tensor.dtype == DType::unknown ? shown_name(style, tensor.source_dtype) : std::string(dtype_name(tensor.dtype)));
+    if (tensor.dtype == DType::unknown) put_name(table, style, tensor.source_dtype);
+    else table.ascii_cell(dtype_name(tensor.dtype));
     table.cell(shape_text(style, tensor.shape));
-    table.cell(tensor.dtype == DType::unknown ? std::string() : bytes_text(style, tensor.nbytes()));
+    table.ascii_cell(tensor.dtype == DType::unknown ? std::string() : bytes_text(style, tensor.nbytes()));
     const auto offset = checkpoint.file_offset(tensor);
-    table.cell(offset ? hex(*offset) : std::string(), Tone::faint);
+    table.ascii_cell(offset ? hex(*offset) : std::string(), Tone::faint);
     const CheckpointFile* file = many_files ? checkpoint.file_of(tensor) : nullptr;
-    table.cell(file != nullptr ? shown_name(style, file->name) : std::string());
-    table.cell(!tensor.readable                ? "not readable"
+    if (file != nullptr) put_name(table, style, file->name);
+    else table.cell("");
+    table.ascii_cell(!tensor.readable                ? "not readable"
                : tensor.storage == kNone       ? "no data"
                : !tensor.contiguous()          ? "strided"
                : summary.shares[t].bytes == 0 && tensor.numel > 0 ? "shared"

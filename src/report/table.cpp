@@ -3,20 +3,23 @@
 
 #include <algorithm>
 
-#include "report/units.hpp"
-
 namespace assay::report {
 
 constexpr std::size_t kGap = 2;  // spaces between columns
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)), widest_(columns_.size(), 0) {}
 
-void Table::cell(std::string_view text, Tone tone) {
+void Table::reserve(std::size_t rows) {
+  constexpr std::size_t kUsualRow = 96;  // bytes of text
+  cells_.reserve(rows * columns_.size());
+  text_.reserve(rows * kUsualRow);
+}
+
+void Table::cell(std::string_view text, std::size_t width, Tone tone) {
   const std::size_t column = cells_.size() % columns_.size();
-  const std::size_t width = display_width(text);
   widest_[column] = std::max(widest_[column], width);
   text_ += text;
-  cells_.push_back({text_.size(), static_cast<std::uint32_t>(width), tone});
+  cells_.push_back({static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(tone)});
 }
 
 Table::Plan Table::plan(const Style& style) const {
@@ -39,6 +42,10 @@ Table::Plan Table::plan(const Style& style) const {
 }
 
 void Table::write_cell(Writer& out, const Style& style, Piece piece, const Column& column, std::size_t width, std::size_t& spaces) const {
+  if (piece.text.empty()) {
+    spaces += width + kGap;
+    return;
+  }
   std::string cut;
   if (piece.width > width) {
     cut = column.cut_end ? clipped(style, piece.text, width) : shortened(style, piece.text, width);
@@ -46,10 +53,6 @@ void Table::write_cell(Writer& out, const Style& style, Piece piece, const Colum
     piece.width = display_width(cut);
   }
   const std::size_t padding = width - piece.width;
-  if (piece.text.empty()) {
-    spaces += width + kGap;
-    return;
-  }
   out.repeat(' ', spaces + (column.right ? padding : 0));
   out.put(begin(style, piece.tone));
   out.put(piece.text);
@@ -67,13 +70,15 @@ void Table::write(Writer& out, const Style& style) const {
       write_cell(out, style, {columns_[i].title, display_width(columns_[i].title), Tone::faint}, columns_[i], plan.width[i], spaces);
     out.put('\n');
   }
+  std::size_t from = 0;
   for (std::size_t row = 0; row < rows(); ++row) {
     std::size_t spaces = 0;
-    for (const std::size_t i : plan.shown) {
-      const std::size_t at = row * columns_.size() + i;
-      const std::size_t from = at == 0 ? 0 : cells_[at - 1].end;
-      write_cell(out, style, {std::string_view(text_).substr(from, cells_[at].end - from), cells_[at].width, cells_[at].tone}, columns_[i],
-                 plan.width[i], spaces);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Cell& cell = cells_[row * columns_.size() + i];
+      // Columns that are left out have empty cells only.
+      if (plan.width[i] > 0)
+        write_cell(out, style, {std::string_view(text_.data() + from, cell.size), cell.width, static_cast<Tone>(cell.tone)}, columns_[i], plan.width[i], spaces);
+      from += cell.size;
     }
     out.put('\n');
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/style.hpp"
+#include "report/units.hpp"
 #include "report/writer.hpp"
 
 namespace assay::report {
@@ -24,16 +25,21 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
   /// The next cell of the current row; printable text. A row ends with its last cell. A tone colours this cell.
-  void cell(std::string_view text, Tone tone = Tone::plain);
+  void cell(std::string_view text, Tone tone = Tone::plain) { cell(text, display_width(text), tone); }
+  /// The same for text of ASCII alone, which needs no measuring.
+  void ascii_cell(std::string_view text, Tone tone = Tone::plain) { cell(text, text.size(), tone); }
+  /// Makes room for that many rows at once.
+  void reserve(std::size_t rows);
   std::size_t rows() const { return cells_.size() / columns_.size(); }
   /// Writes the title line and all rows. Columns whose every cell is empty are left out.
   void write(Writer& out, const Style& style) const;
 
  private:
+  void cell(std::string_view text, std::size_t width, Tone tone);
   struct Cell {
-    std::uint64_t end;    // in text_
-    std::uint32_t width;  // columns
-    Tone tone;
+    std::uint32_t size;        // bytes of text_, behind those of the cell before
+    std::uint32_t width : 28;  // columns
+    std::uint32_t tone : 4;
   };
   struct Plan {
     std::vector<std::size_t> shown;  // columns in order

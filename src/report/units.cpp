@@ -118,6 +118,9 @@ std::string bar(const Style& style, std::uint64_t part, std::uint64_t whole, std
 }
 
 std::size_t display_width(std::string_view text) {
+  unsigned char any = 0;
+  for (const char c : text) any |= static_cast<unsigned char>(c);
+  if (any < 0x80) return text.size();
   std::size_t width = 0;
   for (std::size_t i = 0; i < text.size();) {
     if (static_cast<unsigned char>(text[i]) < 0x80) {
@@ -172,8 +175,18 @@ std::string shortened(const Style& style, std::string_view text, std::size_t wid
   return concat(text.substr(0, head), ellipsis(style), text.substr(tail));
 }
 
+bool is_plain(std::string_view name) {
+  unsigned odd = name.empty();
+  for (const char c : name) {
+    const auto u = static_cast<unsigned char>(c);
+    odd |= static_cast<unsigned>(u < 0x20) | static_cast<unsigned>(u > 0x7e) | static_cast<unsigned>(u == '\\');
+  }
+  return odd == 0;
+}
+
 std::string shown_name(const Style& style, std::string_view name) {
   if (name.empty()) return "''";
+  if (is_plain(name)) return std::string(name);
   std::string safe = escape(name);
   if (style.unicode || std::ranges::none_of(safe, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return safe;
   std::string out;

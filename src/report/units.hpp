@@ -33,6 +33,8 @@ std::size_t display_width(std::string_view text);
 std::string shortened(const Style& style, std::string_view text, std::size_t width);
 /// The text cut at its end to at most `width` columns.
 std::string clipped(const Style& style, std::string_view text, std::size_t width);
+/// True when a name shows as it is: printable ASCII, no backslash, not empty.
+bool is_plain(std::string_view name);
 /// A name from a file, safe to print; an empty one is ''; without Unicode other characters become \u{…}.
 std::string shown_name(const Style& style, std::string_view name);
 

@@ -2,10 +2,12 @@
 // Text put together in one buffer and handed on in large pieces: no call per cell, no allocation per row.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -19,41 +21,47 @@ class Writer {
   /// Keeps all text: see text().
   Writer() = default;
   /// Hands the text on whenever 64 KiB have come together, and on flush().
-  Writer(Drain drain, void* state) : drain_(drain), state_(state) { text_.reserve(kFull + kFull / 4); }
+  Writer(Drain drain, void* state) : drain_(drain), state_(state) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   void put(std::string_view text) {
-    text_ += text;
-    if (text_.size() >= kFull) spill();
+    if (text.size() > buffer_.size() - used_) make_room(text.size());
+    std::memcpy(buffer_.data() + used_, text.data(), text.size());
+    used_ += text.size();
   }
-  void put(char c) { text_ += c; }
+  void put(char c) { put(std::string_view(&c, 1)); }
   template <std::integral T>
     requires(!std::same_as<T, char> && !std::same_as<T, bool>)
   void number(T value) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    put(std::string_view(digits, static_cast<std::size_t>(end - digits)));
+    constexpr std::size_t kMostDigits = 20;
+    if (kMostDigits > buffer_.size() - used_) make_room(kMostDigits);
+    used_ = static_cast<std::size_t>(std::to_chars(buffer_.data() + used_, buffer_.data() + buffer_.size(), value).ptr - buffer_.data());
   }
-  void repeat(char c, std::size_t n) { text_.append(n, c); }
-  void repeat(std::string_view text, std::size_t n) {
-    while (n-- > 0) put(text);
+  void repeat(char c, std::size_t n) {
+    if (n > buffer_.size() - used_) make_room(n);
+    std::memset(buffer_.data() + used_, c, n);
+    used_ += n;
   }
   void flush() {
-    if (drain_ != nullptr && !text_.empty()) drain_(state_, text_), text_.clear();
+    if (drain_ == nullptr || used_ == 0) return;
+    drain_(state_, text());
+    used_ = 0;
   }
-  /// What has not been handed on: all of it where there is no drain.
-  const std::string& text() const { return text_; }
+  /// What has not been handed on: all of it where there is no drain. Valid until the next call.
+  std::string_view text() const { return {buffer_.data(), used_}; }
 
  private:
   static constexpr std::size_t kFull = 64 * 1024;
-  void spill() {
-    if (drain_ != nullptr) flush();
+  void make_room(std::size_t n) {
+    flush();
+    if (n > buffer_.size() - used_) buffer_.resize(std::max({used_ + n, 2 * buffer_.size(), drain_ != nullptr ? kFull : std::size_t{256}}));
   }
 
   Drain drain_ = nullptr;
   void* state_ = nullptr;
-  std::string text_;
+  std::string buffer_;
+  std::size_t used_ = 0;
 };
 
 }  // namespace assay::report
