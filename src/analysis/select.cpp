@@ -331,7 +331,7 @@ Error no_such_tensor(const Checkpoint& checkpoint, std::string_view pattern) {
       advice += concat(i == 0 ? "" : i + 1 == close.size() ? " or " : ", ", quote(close[i]));
       shown.emplace_back(close[i]);
     }
-    error = std::move(std::move(error).advise(advice)).fact("nearest", std::move(shown));
+    error = std::move(std::move(error).advise(advice + "?")).fact("nearest", std::move(shown));
   }
   return std::move(error).of_tensor(pattern);
 }

@@ -26,7 +26,8 @@ class NameTree {
   };
   static constexpr std::size_t kDepth = 64;
 
-  /// Cost: linear in the names' length, and a sort among siblings. Nodes: at most 8 per tensor, and 1000; then names are no longer split.
+  /// Cost: linear in the names' length, and a sort among siblings. Nodes: at most 9 per tensor, and some; beyond 8
+  /// names are no longer split.
   explicit NameTree(std::span<const Tensor> tensors);
 
   /// nodes()[0] is the root; parents stand before their children.

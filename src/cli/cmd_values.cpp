@@ -30,7 +30,7 @@ std::optional<TensorReader> open_reader(Checkpoint& checkpoint, const Tensor& te
 
 /// Writes the values; a failure in their midst ends them and is recorded.
 bool put_values(Context& context, Checkpoint& checkpoint, const TensorReader& reader, Slice slice, report::ValueStyle style) {
-  const std::string_view separator = style == report::ValueStyle::text ? " " : context.mode == Mode::json ? ", " : ",";
+  const std::string_view separator = style == report::ValueStyle::text ? " " : ", ";
   auto written = report::write_values(context.out, reader, {slice.first, slice.n}, style, separator, interrupted);
   if (!written) checkpoint.add(Finding::from(std::move(std::move(written).error()).of_tensor(reader.tensor().name)));
   return written && *written == slice.n;
@@ -74,34 +74,44 @@ void put_head(Context& context, Checkpoint& checkpoint, const Tensor& tensor, Sl
   context.out.put('\n');
 }
 
+/// The finding that made a tensor unreadable, as the answer to who asked for it.
+Error as_error(const Finding& finding) {
+  Error error(finding.code, finding.message);
+  error = std::move(std::move(error).in_file(finding.where.file)).in_member(finding.where.member).of_tensor(finding.where.tensor);
+  if (finding.where.offset) error = std::move(error).at(*finding.where.offset);
+  for (const Fact& fact : finding.facts) error = std::move(error).fact(fact.key, fact.value);
+  return error;
+}
+
 using PutText = void (*)(Context&, Checkpoint&, const Tensor&, Slice);
 using Cut = Slice (*)(const Context&, const Tensor&);
 
 /// Tensors that would pass --limit-values are left out, each with a finding.
-bool within_limit(const Context& context, Checkpoint& checkpoint, const Tensor& tensor, Slice slice, std::uint64_t& left) {
+bool within_limit(Checkpoint& checkpoint, const Tensor& tensor, Slice slice, std::uint64_t limit, std::uint64_t& left) {
   if (slice.n <= left) {
     left -= slice.n;
     return true;
   }
   Finding finding(Code::limit_exceeded,
-                  concat("its ", grouped(slice.n), " values pass what is left of the limit, ", grouped(left), "; --limit-values ", slice.n, " prints them"),
+                  concat(quote(tensor.name), " is left out: its ", counted(slice.n, "value", "values"), " would pass the limit of ", limit, " in all; raise --limit-values"),
                   Where{.file = {}, .member = {}, .tensor = std::string(tensor.name), .offset = {}, .length = {}});
-  finding.facts.push_back({"limit", context.options.number("--limit-values", left)});
+  finding.facts.push_back({"limit", limit});
   checkpoint.add(std::move(finding));
   return false;
 }
 
 int put_all(Context& context, Answer& answer, Checkpoint& checkpoint, std::span<const std::uint32_t> rows, Cut cut, PutText put_text) {
   constexpr std::uint64_t kMostValues = std::uint64_t{1} << 28;
-  std::uint64_t left = context.options.number("--limit-values", kMostValues);
-  if (left == 0) left = ~std::uint64_t{0};
+  const std::uint64_t asked = context.options.number("--limit-values", kMostValues);
+  const std::uint64_t limit = asked == 0 ? ~std::uint64_t{0} : asked;
+  std::uint64_t left = limit;
   report::JsonWriter* json = answer.json();
   if (json != nullptr) json->key("tensors").begin_array();
   for (const std::uint32_t row : rows) {
     if (interrupted()) break;
     const Tensor& tensor = checkpoint.tensors[row];
     const Slice slice = cut(context, tensor);
-    if (!within_limit(context, checkpoint, tensor, slice, left)) continue;
+    if (!within_limit(checkpoint, tensor, slice, limit, left)) continue;
     if (context.mode == Mode::text) {
       put_text(context, checkpoint, tensor, slice);
     } else if (json != nullptr) {
@@ -127,6 +137,9 @@ int run_head(Context& context) {
   // One tensor was asked for: if it cannot be read, that is the answer.
   if (rows->size() == 1) {
     const Tensor& tensor = checkpoint.tensors[(*rows)[0]];
+    if (!tensor.readable)
+      for (const Finding& finding : checkpoint.findings.list())
+        if (finding.where.tensor == tensor.name) return answer.fail(as_error(finding));
     if (auto reader = TensorReader::open(checkpoint, tensor); !reader) return answer.fail(std::move(std::move(reader).error()).of_tensor(tensor.name));
   }
   const Cut cut = [](const Context& c, const Tensor& tensor) {

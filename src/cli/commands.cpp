@@ -104,7 +104,7 @@ constexpr Command kCommands[] = {
     {"head", "", "the first values of a tensor", "In logical (row-major) order, whatever the strides.", kHeadArguments, kHeadFlags,
      kHeadExamples, true, run_head},
     {"dump", "", "all values of tensors",
-     "One line a tensor: name, dtype, shape, then every value, the first four fields apart by tabs and values by spaces. Floats are the "
+     "One line a tensor: name, dtype, shape, then every value. Tabs stand between the fields, spaces between values. Floats are the "
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
     {"scan", "", "what would run if a file were loaded",

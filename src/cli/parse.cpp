@@ -123,7 +123,7 @@ class Parser {
                     help_hint(command_));
     }
     for (const std::string& word : app_.remaining())
-      if (!error && word.size() > 1 && word[0] == '-') error = unknown_flag(command_, word);
+      if (!error && word.size() > 1 && word[0] == '-' && word != "--") error = unknown_flag(command_, word);
     for (const Bound& bound : bounds_) {
       if (bound.option->count() == 0) continue;
       const std::string value = bound.values.empty() ? std::string() : bound.values.back();

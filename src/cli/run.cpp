@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <new>
 
@@ -59,6 +60,12 @@ int Answer::done() {
 
 int Answer::fail(const Error& error) { return finish(&error); }
 
+bool Answer::is_finding(const Error* error) {
+  return error != nullptr && std::ranges::any_of(findings().list(), [&](const Finding& finding) {
+           return finding.code == error->code() && finding.message == error->what();
+         });
+}
+
 int Answer::finish(const Error* error) {
   constexpr std::size_t kMostLines = 20;
   const bool stopped = interrupted();
@@ -69,8 +76,10 @@ int Answer::finish(const Error* error) {
   } else {
     context_.out.flush();
     report::Writer talk;
-    if (!findings_shown_ && (!context_.quiet || findings().any_at_least(Severity::damage)))
-      report::write_finding_lines(talk, context_.talk_style, naming_, findings(), kMostLines);
+    // Notes belong to info; elsewhere they are talk.
+    const Severity least = context_.quiet ? Severity::damage : context_.verbose ? Severity::note : Severity::warning;
+    if (!findings_shown_ && !is_finding(error))
+      report::write_finding_lines(talk, context_.talk_style, naming_, findings(), least, kMostLines);
     if (error != nullptr) report::write_error_line(talk, context_.talk_style, naming_, *error);
     else if (stopped) talk.put("interrupted; the answer is not complete\n");
     write_stderr(talk.text());

@@ -86,6 +86,8 @@ class Answer {
 
  private:
   int finish(const Error* error);
+  /// True when the error says again what a finding says.
+  bool is_finding(const Error* error);
 
   Context& context_;
   report::JsonWriter json_;

@@ -14,9 +14,9 @@
 namespace assay::cli {
 namespace {
 
-std::unexpected<Error> io(std::string_view what, const std::string& path) {
+std::unexpected<Error> cannot_write(const std::string& path) {
   const int reason = errno;
-  return fail(Code::io_error, concat("cannot ", what, " ", quote(path), ": ", std::strerror(reason)));
+  return fail(Code::io_error, concat("cannot write ", quote(path), ": ", std::strerror(reason)));
 }
 
 bool write_all(int file, std::span<const std::byte> bytes) {
@@ -37,14 +37,14 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
     return fail(std::move(Error(Code::usage, concat(quote(path), " is there already"))).advise("--force replaces it"));
   const std::string temporary = concat(path, ".", ::getpid(), ".tmp");
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return io("create", temporary);
+  if (file < 0) return cannot_write(path);
   const bool written = write_all(file, bytes);
   const int reason = errno;
   ::close(file);
   if (!written) {
     ::unlink(temporary.c_str());
     errno = reason;
-    return io("write", temporary);
+    return cannot_write(path);
   }
   // link() fails where the path has come into being meanwhile; rename() would replace it.
   const bool placed = replace ? ::rename(temporary.c_str(), path.c_str()) == 0 : ::link(temporary.c_str(), path.c_str()) == 0;
@@ -54,7 +54,7 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
   const int place_reason = errno;
   if (!placed || !replace) ::unlink(temporary.c_str());
   errno = place_reason;
-  return placed ? Result<void>() : Result<void>(io("place", path));
+  return placed ? Result<void>() : Result<void>(cannot_write(path));
 }
 
 }  // namespace assay::cli

@@ -94,10 +94,13 @@ std::string odd_text(const Style& style, const Checkpoint& checkpoint, const Out
     const Tensor& tensor = checkpoint.tensors[odd.tensor];
     shape = concat(" is ", dtype_name(tensor.dtype), " ", shape_text(style, tensor.shape));
   }
-  std::string text = concat(shown_name(style, outline.path(node)), shape, " in ", odd.present, " of ", odd.of, odd.noun.empty() ? "" : " ", escape(odd.noun));
+  std::string text = concat(shape, " in ", odd.present, " of ", odd.of, odd.noun.empty() ? "" : " ", escape(odd.noun));
   const auto& list = odd.only.empty() ? odd.missing : odd.only;
   for (std::size_t i = 0; i < list.size(); ++i) text += concat(i > 0 ? ", " : odd.only.empty() ? " (not " : " (only ", list[i]);
-  return list.empty() ? text : text + ")";
+  if (!list.empty()) text += ")";
+  const std::string path = shown_name(style, outline.path(node));
+  const std::size_t taken = kLabelWidth + 2 + display_width(text);
+  return (style.width > taken ? shortened(style, path, style.width - taken) : path) + text;
 }
 
 /// What breaks a pattern, the outermost node of it.
@@ -234,7 +237,7 @@ void write_info_screen(Writer& out, const Style& style, const Naming& naming, st
   put_next(out, style, next);
   if (checkpoint.findings.empty()) return;
   out.put('\n');
-  write_finding_lines(out, style, naming, checkpoint.findings, kMostFindings);
+  write_finding_lines(out, style, naming, checkpoint.findings, Severity::note, kMostFindings);
 }
 
 }  // namespace assay::report

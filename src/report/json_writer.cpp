@@ -115,8 +115,7 @@ void write_json_text(Writer& out, std::string_view text) {
 JsonWriter& JsonWriter::key(std::string_view key) {
   comma();
   write_json_text(out_, key);
-  out_.put(':');
-  if (spaces_ > 0) out_.put(' ');
+  out_.put(": ");
   after_key_ = true;
   return *this;
 }
@@ -162,10 +161,8 @@ void JsonWriter::comma() {
   }
   if (filled_.empty()) return;
   if (filled_.back()) out_.put(',');
-  if (spaces_ > 0) {
-    if (filled_.size() <= kLinedDepth) line(filled_.size());
-    else if (filled_.back()) out_.put(' ');
-  }
+  if (spaces_ > 0 && filled_.size() <= kLinedDepth) line(filled_.size());
+  else if (filled_.back()) out_.put(' ');
   filled_.back() = true;
 }
 

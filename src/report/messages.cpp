@@ -26,7 +26,8 @@ struct Line {
 };
 
 void write_line(Writer& out, const Style& style, const Naming& naming, const Line& line) {
-  const std::string place = line.where.file.empty() ? naming.label : naming.path_of(line.where.file);
+  // Wrong usage is about the command line, not about a file.
+  const std::string place = !line.where.file.empty() ? naming.path_of(line.where.file) : line.code == Code::usage ? std::string() : naming.label;
   if (!place.empty()) {
     out.put(shown_name(style, place));
     if (line.where.offset) {
@@ -37,13 +38,11 @@ void write_line(Writer& out, const Style& style, const Naming& naming, const Lin
   }
   out.put(toned(style, line.tone, line.word));
   out.put(": ");
-  // The trail, as far as the message does not say it itself.
-  for (const std::string* part : {&line.where.member, &line.where.tensor}) {
-    if (part->empty() || line.message.find(escape(*part)) != std::string_view::npos) continue;
-    out.put(shown_name(style, *part));
-    out.put(": ");
-  }
   out.put(line.message);
+  // The trail, as far as the message does not say it itself.
+  const std::pair<std::string_view, const std::string&> trail[] = {{"in", line.where.member}, {"tensor", line.where.tensor}};
+  for (const auto& [what, name] : trail)
+    if (!name.empty() && line.message.find(escape(name)) == std::string_view::npos) out.put(concat(", ", what, " '", shown_name(style, name), "'"));
   out.put(begin(style, Tone::faint));
   out.put(" [");
   out.put(code_name(line.code));
@@ -76,13 +75,15 @@ void write_finding_line(Writer& out, const Style& style, const Naming& naming, c
              {severity_name(finding.severity), severity_tone(finding.severity), finding.code, finding.message, finding.where, ""});
 }
 
-void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, std::size_t most) {
+void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, Severity least, std::size_t most) {
   std::vector<const Finding*> list;
-  for (const Finding& finding : findings.list()) list.push_back(&finding);
+  for (const Finding& finding : findings.list())
+    if (finding.severity >= least) list.push_back(&finding);
   std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   for (std::size_t i = 0; i < list.size() && i < most; ++i) write_finding_line(out, style, naming, *list[i]);
   std::size_t left_out = list.size() - std::min(list.size(), most);
-  for (const auto& [code, count] : findings.counts()) left_out += findings.suppressed(code);
+  for (const auto& [code, count] : findings.counts())
+    if (code_severity(code) >= least) left_out += findings.suppressed(code);
   if (left_out == 0) return;
   out.put(concat("and ", counted(left_out, "finding", "findings"), " more; --json lists "));
   out.put(list.size() > most ? "them\n" : "the first of each kind\n");

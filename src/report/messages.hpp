@@ -23,7 +23,7 @@ struct Naming {
 
 void write_error_line(Writer& out, const Style& style, const Naming& naming, const Error& error);
 void write_finding_line(Writer& out, const Style& style, const Naming& naming, const Finding& finding);
-/// The worst first, at most `most` lines, then how many were left out.
-void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, std::size_t most);
+/// Those at least as severe as `least`, the worst first, at most `most` lines, then how many were left out.
+void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, Severity least, std::size_t most);
 
 }  // namespace assay::report

@@ -83,7 +83,11 @@ std::string share_text(std::uint64_t part, std::uint64_t whole) {
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (part > 0 && percent < 0.005) return "< 0.01 %";
   // What is not the whole must not read as the whole.
-  return concat(three_digits(percent > 99.5 ? std::min(std::floor(percent * 100) / 100, 99.99) : percent), " %");
+  if (percent > 99.5) {
+    const auto hundredths = std::min<std::uint64_t>(static_cast<std::uint64_t>(percent * 100), 9999) - 9900;
+    return concat("99.", hundredths, " %");
+  }
+  return concat(three_digits(percent), " %");
 }
 
 std::string short_number(double value) {

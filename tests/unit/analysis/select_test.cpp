@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/select.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "names_testing.hpp"
+
+namespace assay::analysis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Checkpoint sample() {
+  Checkpoint checkpoint = checkpoint_of({});
+  add_tensor(checkpoint, "model.layers.0.q_proj.weight", {8, 4}, DType::bf16);
+  add_tensor(checkpoint, "model.layers.1.q_proj.weight", {8, 4}, DType::bf16);
+  add_tensor(checkpoint, "model.layers.10.k_proj.bias", {8}, DType::f32);
+  add_tensor(checkpoint, "model.layers.1.experts.3.w1", {16, 4}, DType::f8_e4m3);
+  add_tensor(checkpoint, "lm_head.Weight", {100, 4}, DType::f16);
+  add_tensor(checkpoint, "step", {}, DType::i64);
+  checkpoint.tensors[4].readable = false;
+  return checkpoint;
+}
+
+/// Where in sample() the filter holds, "0 1 4".
+std::string held(std::string_view text) {
+  const Checkpoint checkpoint = sample();
+  const auto filter = Filter::parse(text);
+  if (!filter) return filter.error().what();
+  std::string out;
+  for (std::size_t i = 0; i < checkpoint.tensors.size(); ++i)
+    if (filter->match(checkpoint, checkpoint.tensors[i])) out += (out.empty() ? "" : " ") + std::to_string(i);
+  return out;
+}
+
+TEST(Filter, MatchesNames) {
+  EXPECT_EQ(held(""), "0 1 2 3 4 5");
+  EXPECT_EQ(held("proj"), "0 1 2");
+  EXPECT_EQ(held("weight"), "0 1 4");  // no capital: any case
+  EXPECT_EQ(held("Weight"), "4");
+  EXPECT_EQ(held("*.weight"), "0 1 4");
+  EXPECT_EQ(held("model.*.w?"), "3");
+  EXPECT_EQ(held("\"weight\""), "0 1");
+  EXPECT_EQ(held("name:step"), "5");
+}
+
+TEST(Filter, CombinesTerms) {
+  EXPECT_EQ(held("proj layers.1."), "1");
+  EXPECT_EQ(held("proj -bias"), "0 1");
+  EXPECT_EQ(held("q_proj|k_proj layer:1-10"), "1 2");
+  EXPECT_EQ(held("bias | step"), "2 5");
+  EXPECT_EQ(held("bias layer:0 | step"), "5");
+  EXPECT_EQ(held("-layers | w1"), "3 4 5");
+}
+
+TEST(Filter, MatchesKeys) {
+  EXPECT_EQ(held("dtype:bf16"), "0 1");
+  EXPECT_EQ(held("dtype:F16,f32"), "2 4");
+  EXPECT_EQ(held("dtype:f8*"), "3");
+  EXPECT_EQ(held("shape:*,4"), "0 1 3 4");
+  EXPECT_EQ(held("shape:8x4"), "0 1");
+  EXPECT_EQ(held("shape:8"), "2");
+  EXPECT_EQ(held("ndim:0"), "5");
+  EXPECT_EQ(held("ndim<2"), "2 5");
+  EXPECT_EQ(held("layer:1"), "1 3");
+  EXPECT_EQ(held("layer:0,10"), "0 2");
+  EXPECT_EQ(held("layer>=1"), "1 2 3");
+  EXPECT_EQ(held("expert:3"), "3");
+  EXPECT_EQ(held("readable:no"), "4");
+  EXPECT_EQ(held("file:safetensors"), "0 1 2 3 4 5");
+  EXPECT_EQ(held("file:*.pt"), "");
+}
+
+TEST(Filter, ComparesNumbersWithUnits) {
+  EXPECT_EQ(held("numel>=64"), "3 4");
+  EXPECT_EQ(held("params>0.3k"), "4");
+  EXPECT_EQ(held("size>64"), "4");
+  EXPECT_EQ(held("size>=64"), "0 1 3 4");
+  EXPECT_EQ(held("size<0.0625k"), "2 5");
+  EXPECT_EQ(held("size<=64B"), "0 1 2 3 5");
+  EXPECT_EQ(held("size>1GiB"), "");
+  EXPECT_EQ(held("numel:1"), "5");
+  EXPECT_EQ(held("numel<0"), "");
+  EXPECT_EQ(held("size>18446744073709551615"), "");
+}
+
+TEST(Filter, SaysWhatIsWrong) {
+  for (const char* text : {"|", "a |", "| a", "-", "colour:red", "size>big", "size>", "\"open", "layer:x", "layer:1-", "nan>0", "dtype>f32", "readable:maybe",
+                           "dtype:f32,,f16", "a||b", "\"a\"b", "size>-1", "size>99999999999999999999", "size>1.x5G", "size>.5G"}) {
+    const auto filter = Filter::parse(text);
+    ASSERT_FALSE(filter) << text;
+    EXPECT_EQ(filter.error().code(), Code::usage) << text;
+    EXPECT_FALSE(filter.error().hint().empty()) << text;
+  }
+}
+
+TEST(Patterns, ChooseNamesPartsAndGlobs) {
+  EXPECT_TRUE(pattern_matches("model.layers.1", "model.layers.1"));
+  EXPECT_TRUE(pattern_matches("model.layers.1", "model.layers.1.w"));
+  EXPECT_TRUE(pattern_matches("model.layers.", "model.layers.1.w"));
+  EXPECT_FALSE(pattern_matches("model.layers.1", "model.layers.10.w"));
+  EXPECT_FALSE(pattern_matches("model.layers.1", "model.layer"));
+  EXPECT_TRUE(pattern_matches("*.w", "model.layers.1.w"));
+  EXPECT_TRUE(pattern_matches("", ""));
+  EXPECT_FALSE(pattern_matches("", "a"));
+  EXPECT_TRUE(pattern_matches("a\\x1b", "a\x1b"));
+  EXPECT_TRUE(pattern_matches("odd*name", "odd*name"));
+}
+
+TEST(Select, KeepsTheOrderAndNamesPatternsThatChooseNothing) {
+  const Checkpoint checkpoint = sample();
+  const std::uint32_t order[] = {5, 3, 1, 0};
+  const std::string patterns[] = {"model.layers.1", "nothing", "step"};
+  const Selection selection = select(checkpoint, order, patterns, {});
+  EXPECT_EQ(selection.tensors, (std::vector<std::uint32_t>{5, 3, 1}));
+  EXPECT_EQ(selection.unmatched, (Names{"nothing"}));
+}
+
+TEST(Select, FindsLayerAndExpertNumbers) {
+  EXPECT_EQ(layer_of("model.layers.7.mlp.experts.3.w1"), 7u);
+  EXPECT_EQ(expert_of("model.layers.7.mlp.experts.3.w1"), 3u);
+  EXPECT_EQ(layer_of("transformer.h.11.attn"), 11u);
+  EXPECT_EQ(layer_of("encoder.2.weight"), 2u);
+  EXPECT_EQ(layer_of("lm_head.weight"), std::nullopt);
+  EXPECT_EQ(expert_of("model.layers.7.mlp"), std::nullopt);
+  EXPECT_EQ(layer_of("layers.99999999999999999999999.w"), std::nullopt);
+}
+
+TEST(NoSuchTensor, NamesTheNearest) {
+  const Checkpoint checkpoint = sample();
+  const Error part = no_such_tensor(checkpoint, "k_proj");
+  EXPECT_EQ(part.code(), Code::no_such_tensor);
+  EXPECT_NE(part.hint().find("'model.layers.10.k_proj.bias'"), std::string_view::npos);
+  EXPECT_NE(no_such_tensor(checkpoint, "stop").hint().find("'step'"), std::string_view::npos);
+  EXPECT_EQ(no_such_tensor(checkpoint, "zzzzzzzzzzzzzzzzzzzzzzzz").hint(), code_hint(Code::no_such_tensor));
+}
+
+}  // namespace
+}  // namespace assay::analysis
