@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/run.hpp"
+#include "report/diff_report.hpp"
 
 namespace assay::cli {
 namespace {
@@ -58,6 +59,23 @@ constexpr Flag kDumpFlags[] = {
 constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every value of a tensor"},
                                      {"assay dump model.pt --where 'size<1M' --ndjson", "of all small tensors, one a line"}};
 
+constexpr Argument kDiffArguments[] = {{"A", Value::path, true, false, "a checkpoint"},
+                                       {"B", Value::path, true, false, "the one to compare with it; container, shards, prefixes and dtypes may differ"},
+                                       kPatterns};
+constexpr Flag kDiffFlags[] = {
+    kWhere,
+    {"--top", 'n', Value::number, "N", "at most N changed tensors; 20 without it in text, 0 for all"},
+    {"--by", 's', Value::choice, report::kDiffKeys, "what the worst is; rel without it, the L2 norm of the change over that of A"},
+    {"--names", 0, Value::none, "", "names, dtypes and shapes only; reads no values"},
+    {"--tolerance", 't', Value::text, "ABS[,REL]", "changes up to ABS + REL*|a| are none, and another dtype alone is none either"},
+    {"--reshape", 0, Value::none, "", "compare values in row-major order where only the shapes differ"},
+    {"--rank", 0, Value::none, "", "estimate the rank of every changed matrix, however large"},
+    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "what changed, the most moved tensors first"},
+                                     {"assay diff base/ tuned/ --where layer:0-3", "in the first layers only"},
+                                     {"assay diff f32.pt bf16.pt --tolerance 0,0.004", "the same up to rounding?"},
+                                     {"assay diff a.pt b.pt --names", "only which tensors there are"}};
+
 constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files and folders; folders with all that is in them"}};
 constexpr Flag kScanFlags[] = {{"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
                                {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"}};
@@ -107,6 +125,12 @@ constexpr Command kCommands[] = {
      "One line a tensor: name, dtype, shape, then every value. Tabs stand between the fields, spaces between values. Floats are the "
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
+    {"diff", "", "what changed between two checkpoints",
+     "Tensors are paired by name, then by name without prefixes (module., _orig_mod., model., or one that the names of a side share), then "
+     "by content. Equal bytes count as identical; of the others every value is compared. NaN equals NaN; a NaN against a number is a change "
+     "that is counted apart, and the measures are over positions where both values are finite. Exit 0 identical, 1 different, 2 where a "
+     "part could not be compared.",
+     kDiffArguments, kDiffFlags, kDiffExamples, true, run_diff},
     {"scan", "", "what would run if a file were loaded",
      "Finds pickles wherever they are, in archives of any depth, and tells which names they import and what they would call; nothing is run. "
      "Exit 0 only where everything was looked at and every name is known to be harmless, 1 for dangerous or unknown names, 2 where "

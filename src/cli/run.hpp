@@ -73,6 +73,8 @@ class Answer {
   const FileSet& files() const { return *files_; }
   /// The command has printed the findings with its answer: they are not repeated on standard error.
   void findings_are_shown() { findings_shown_ = true; }
+  /// Errors and findings name their files themselves, by paths that the user can open: for commands about several files.
+  void files_are_named() { naming_ = {}; }
   /// The answer is there, but not about all of the file.
   void is_incomplete() { incomplete_ = true; }
 
@@ -113,6 +115,7 @@ int run_synth(Context& context);
 int run_scan(Context& context);
 int run_moe(Context& context);
 int run_doctor(Context& context);
+int run_diff(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli

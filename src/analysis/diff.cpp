@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "analysis/pair_sums.hpp"
+#include "assay/values.hpp"
+#include "base/endian.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "values/decode.hpp"
+
+namespace assay::analysis {
+namespace {
+
+using values::Decoder;
+
+constexpr std::size_t kChunk = 65536;  // elements read at a time
+constexpr std::size_t kBlock = 4096;   // reals measured at a time: they stay in the cache
+constexpr std::uint64_t kSmallMatrix = std::uint64_t{1} << 24;  // elements up to which a rank is estimated unasked
+
+/// A tensor without the dimensions that both sides merely repeat. Owns the dimensions of `tensor`.
+struct Folded {
+  std::vector<std::uint64_t> shape, stride;
+  Tensor tensor;
+};
+
+/// Leaves out the dimensions of stride 0 on both sides; gives how often each element stands there.
+std::uint64_t fold_repeats(Folded& a, Folded& b) {
+  const std::size_t rank = a.tensor.shape.size();
+  if (a.tensor.stride.size() != rank || b.tensor.stride.size() != rank || std::ranges::find(a.tensor.shape, 0u) != a.tensor.shape.end()) return 1;
+  std::uint64_t weight = 1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (a.tensor.stride[d] == 0 && b.tensor.stride[d] == 0) {
+      weight *= a.tensor.shape[d];  // a factor of numel, which is not 0
+      continue;
+    }
+    a.shape.push_back(a.tensor.shape[d]);
+    a.stride.push_back(a.tensor.stride[d]);
+    b.shape.push_back(b.tensor.shape[d]);
+    b.stride.push_back(b.tensor.stride[d]);
+  }
+  for (Folded* side : {&a, &b}) {
+    side->tensor.shape = side->shape;
+    side->tensor.stride = side->stride;
+    side->tensor.numel /= weight;
+  }
+  return weight;
+}
+
+/// One tensor, read from front to back.
+class Side {
+ public:
+  explicit Side(TensorReader reader)
+      : reader_(std::move(reader)), decoder_(&values::decoder(reader_.tensor().dtype)), plain_(reader_.plain_view()) {}
+
+  const Tensor& tensor() const { return reader_.tensor(); }
+  const Decoder& decoder() const { return *decoder_; }
+  std::size_t raw_size() const { return reader_.raw_size(); }
+
+  /// The codes of elements [first, first + n); valid until the next call.
+  Result<std::span<const std::byte>> codes(std::uint64_t first, std::size_t n) {
+    const std::size_t size = raw_size();
+    if (plain_) return plain_->span().subspan(static_cast<std::size_t>(first) * size, n * size);
+    scratch_.resize(n * size);
+    ASSAY_CHECK(reader_.read_raw(first, n, scratch_));
+    return std::span<const std::byte>(scratch_);
+  }
+
+  /// `n` elements as reals, two for each where `complex`.
+  void decode(const std::byte* codes, std::size_t n, bool complex, double* out) const {
+    decoder_->to_f64(codes, n * decoder_->reals, out);
+    if (tensor().neg)
+      for (std::size_t i = 0; i < n * decoder_->reals; ++i) out[i] = -out[i];
+    if (decoder_->reals == 2) {
+      if (tensor().conj)
+        for (std::size_t i = 1; i < 2 * n; i += 2) out[i] = -out[i];
+    } else if (complex) {
+      for (std::size_t i = n; i-- > 0;) {
+        out[2 * i] = out[i];
+        out[2 * i + 1] = 0;
+      }
+    }
+  }
+
+ private:
+  TensorReader reader_;
+  const Decoder* decoder_;
+  std::optional<ByteView> plain_;
+  std::vector<std::byte> scratch_;
+};
+
+bool is_float(DType dtype) {
+  const DTypeKind kind = dtype_info(dtype).kind;
+  return kind == DTypeKind::real || kind == DTypeKind::complex;
+}
+
+bool is_wide_integer(DType dtype) { return dtype == DType::i64 || dtype == DType::u64; }
+
+std::uint64_t load_code(const std::byte* p, unsigned size) {
+  switch (size) {
+    case 1: return load_le<std::uint8_t>(p);
+    case 2: return load_le<std::uint16_t>(p);
+    case 4: return load_le<std::uint32_t>(p);
+    default: return load_le<std::uint64_t>(p);
+  }
+}
+
+/// Steps from one float to another of its dtype.
+std::uint64_t ulps_between(std::uint64_t a, std::uint64_t b, unsigned bits, bool has_sign) {
+  const std::uint64_t sign = std::uint64_t{has_sign} << (bits - 1);
+  const auto ordered = [&](std::uint64_t code) {
+    const auto magnitude = static_cast<std::int64_t>(code & (sign - 1));
+    return (code & sign) != 0 ? -magnitude : static_cast<std::int64_t>(has_sign ? magnitude : static_cast<std::int64_t>(code));
+  };
+  const std::int64_t x = ordered(a), y = ordered(b);
+  return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y) : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+}
+
+class Comparer {
+ public:
+  Comparer(Side a, Side b, const DiffOptions& options)
+      : a_(std::move(a)), b_(std::move(b)), options_(options), same_dtype_(a_.tensor().dtype == b_.tensor().dtype),
+        same_signs_(a_.tensor().neg == b_.tensor().neg && a_.tensor().conj == b_.tensor().conj),
+        complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2), exact_(same_dtype_ && same_signs_ && is_wide_integer(a_.tensor().dtype)),
+        ulps_(same_dtype_ && same_signs_ && is_float(a_.tensor().dtype)) {
+    for (auto* values : {&values_a_, &values_b_, &delta_}) values->resize(kBlock);
+  }
+
+  Result<void> run(Difference& found) {
+    if (same_dtype_ && same_signs_) {
+      ASSAY_TRY(found.same_bytes, equal_codes(found));
+    }
+    found.compared = true;
+    if (found.same_bytes || !found.whole) return {};
+    ASSAY_CHECK(measure(found));
+    if (sums_.count() > 0) {
+      found.max_abs = sums_.max_abs();
+      found.mean_abs = sums_.mean_abs();
+      found.rel_l2 = sums_.rel_l2();
+      found.cosine = sums_.cosine();
+      found.a_l2 = sums_.a_l2();
+      found.delta_l2 = sums_.delta_l2();
+    }
+    if (ulps_) found.max_ulps = max_ulps_;
+    return {};
+  }
+
+ private:
+  std::uint64_t numel() const { return a_.tensor().numel; }
+  bool stopped(Difference& found) const {
+    if (options_.stop != nullptr && options_.stop()) found.whole = false;
+    return !found.whole;
+  }
+
+  Result<bool> equal_codes(Difference& found) {
+    for (std::uint64_t first = 0; first < numel(); first += kChunk) {
+      if (stopped(found)) return false;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
+      ASSAY_TRY(const auto a, a_.codes(first, n));
+      ASSAY_TRY(const auto b, b_.codes(first, n));
+      if (std::memcmp(a.data(), b.data(), a.size()) != 0) return false;
+    }
+    return true;
+  }
+
+  Result<void> measure(Difference& found) {
+    const std::size_t block = complex_ ? kBlock / 2 : kBlock;
+    for (std::uint64_t first = 0; first < numel(); first += kChunk) {
+      if (stopped(found)) return {};
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
+      ASSAY_TRY(const auto a, a_.codes(first, n));
+      ASSAY_TRY(const auto b, b_.codes(first, n));
+      for (std::size_t done = 0; done < n; done += block)
+        measure_block(a.data() + done * a_.raw_size(), b.data() + done * b_.raw_size(), std::min(block, n - done), found);
+    }
+    return {};
+  }
+
+  void measure_block(const std::byte* a, const std::byte* b, std::size_t elements, Difference& found) {
+    const std::size_t n = complex_ ? 2 * elements : elements;
+    a_.decode(a, elements, complex_, values_a_.data());
+    b_.decode(b, elements, complex_, values_b_.data());
+    double check = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      delta_[i] = values_a_[i] - values_b_[i];
+      check += delta_[i] * 0;
+    }
+    if (exact_) exact_deltas(a, b, n);
+    // A NaN: some value or difference is not finite.
+    const bool finite = check == 0;
+    if (ulps_ && std::memcmp(a, b, elements * a_.raw_size()) != 0) count_ulps(a, b, n);
+    if (complex_) count_changed_pairs(n, found);
+    else found.changed_elements += finite ? count_changed(n) : count_changed_slowly(n);
+    const std::size_t kept = finite ? n : drop_special(n, found);
+    sums_.add(std::span(values_a_).first(kept), std::span(values_b_).first(kept), std::span(delta_).first(kept));
+  }
+
+  void exact_deltas(const std::byte* a, const std::byte* b, std::size_t n) {
+    const bool is_signed = a_.tensor().dtype == DType::i64;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto x = load_le<std::uint64_t>(a + 8 * i), y = load_le<std::uint64_t>(b + 8 * i);
+      const bool less = is_signed ? static_cast<std::int64_t>(x) < static_cast<std::int64_t>(y) : x < y;
+      delta_[i] = less ? -static_cast<double>(y - x) : static_cast<double>(x - y);
+    }
+  }
+
+  bool changed(std::size_t i) const {
+    if (values_a_[i] == values_b_[i] && delta_[i] == 0) return false;
+    if (std::isnan(values_a_[i]) || std::isnan(values_b_[i])) return std::isnan(values_a_[i]) != std::isnan(values_b_[i]);
+    if (std::isinf(values_a_[i]) || std::isinf(values_b_[i])) return values_a_[i] != values_b_[i];
+    return beyond(i);
+  }
+  bool beyond(std::size_t i) const { return std::abs(delta_[i]) > options_.absolute + options_.relative * std::abs(values_a_[i]); }
+
+  std::uint64_t count_changed(std::size_t n) const {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) count += beyond(i) ? 1 : 0;
+    return count;
+  }
+  std::uint64_t count_changed_slowly(std::size_t n) const {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) count += changed(i) ? 1 : 0;
+    return count;
+  }
+  void count_changed_pairs(std::size_t n, Difference& found) const {
+    for (std::size_t i = 0; i < n; i += 2) found.changed_elements += changed(i) || changed(i + 1) ? 1 : 0;
+  }
+
+  void count_ulps(const std::byte* a, const std::byte* b, std::size_t n) {
+    const unsigned size = a_.decoder().swap_unit(), dtype_size = dtype_bits(a_.tensor().dtype);
+    const unsigned bits = dtype_size < 8 ? dtype_size : 8 * size;
+    const bool has_sign = a_.tensor().dtype != DType::f8_e8m0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!std::isfinite(values_a_[i]) || !std::isfinite(values_b_[i])) continue;
+      max_ulps_ = std::max(max_ulps_, ulps_between(load_code(a + i * size, size), load_code(b + i * size, size), bits, has_sign));
+    }
+  }
+
+  /// Keeps the positions where both values are finite, and counts the others.
+  std::size_t drop_special(std::size_t n, Difference& found) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double a = values_a_[i], b = values_b_[i];
+      if (std::isfinite(a) && std::isfinite(b)) {
+        values_a_[kept] = a;
+        values_b_[kept] = b;
+        delta_[kept++] = delta_[i];
+      } else if (std::isnan(a) || std::isnan(b)) {
+        found.nan_changed += std::isnan(a) != std::isnan(b) ? 1 : 0;
+      } else {
+        found.inf_changed += a != b ? 1 : 0;
+      }
+    }
+    return kept;
+  }
+
+  Side a_, b_;
+  const DiffOptions& options_;
+  bool same_dtype_, same_signs_, complex_, exact_, ulps_;
+  std::vector<double> values_a_, values_b_, delta_;
+  PairSums sums_;
+  std::uint64_t max_ulps_ = 0;
+};
+
+/// The same elements of the same file, told from headers alone.
+bool same_place(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const DiffOptions& options) {
+  if (x.dtype != y.dtype || x.neg != y.neg || x.conj != y.conj || x.storage_offset != y.storage_offset) return false;
+  if (x.storage >= a.storages.size() || y.storage >= b.storages.size()) return false;
+  const Storage &s = a.storages[x.storage], &t = b.storages[y.storage];
+  if (s.offset != t.offset || s.nbytes != t.nbytes || s.big_endian != t.big_endian || (s.producer == nullptr) != (t.producer == nullptr)) return false;
+  const bool same_source = s.file < a.files.size() && t.file < b.files.size() && a.files[s.file].source && a.files[s.file].source == b.files[t.file].source;
+  const bool told_same = s.file < options.same_file.size() && options.same_file[s.file] == t.file;
+  if (!same_source && !told_same) return false;
+  for (std::size_t d = 0; d < x.shape.size(); ++d)
+    if (x.stride_of(d) != y.stride_of(d)) return false;
+  return true;
+}
+
+bool wants_rank(const DiffOptions& options, const Difference& found, const Tensor& a) {
+  if (found.shape_differs || a.shape.size() != 2 || found.changed_elements == 0 || !found.whole) return false;
+  return options.rank == DiffOptions::Rank::all_matrices || (options.rank == DiffOptions::Rank::small_matrices && a.numel <= kSmallMatrix);
+}
+
+}  // namespace
+
+Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
+                                   const DiffOptions& options) {
+  Difference found;
+  found.numel = tensor_a.numel;
+  found.dtype_differs = tensor_a.dtype != tensor_b.dtype || (tensor_a.dtype == DType::unknown && tensor_a.source_dtype != tensor_b.source_dtype);
+  found.shape_differs = !std::ranges::equal(tensor_a.shape, tensor_b.shape);
+  if (!options.values) return found;
+  for (const Tensor* tensor : {&tensor_a, &tensor_b})
+    if (!tensor->readable) return fail(Error(Code::unsupported, "its bytes cannot be right; the findings say why").of_tensor(tensor->name));
+  if (found.shape_differs && !(options.reshape && tensor_a.numel == tensor_b.numel)) return found;
+  if (!found.shape_differs && tensor_a.readable && same_place(a, tensor_a, b, tensor_b, options)) {
+    found.compared = found.same_bytes = true;
+    return found;
+  }
+  if (tensor_a.numel == 0 && tensor_a.dtype != DType::unknown) {
+    found.compared = true;
+    found.same_bytes = !found.dtype_differs;
+    return found;
+  }
+  Folded folded_a{{}, {}, tensor_a}, folded_b{{}, {}, tensor_b};
+  const std::uint64_t weight = found.shape_differs ? 1 : fold_repeats(folded_a, folded_b);
+  ASSAY_TRY(TensorReader reader_a, TensorReader::open(a, folded_a.tensor, options.limits));
+  ASSAY_TRY(TensorReader reader_b, TensorReader::open(b, folded_b.tensor, options.limits));
+  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)), options).run(found));
+  for (std::uint64_t* count : {&found.changed_elements, &found.nan_changed, &found.inf_changed}) *count *= weight;
+  for (double* norm : {&found.a_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
+  if (wants_rank(options, found, tensor_a)) {
+    ASSAY_TRY(found.rank, delta_rank(a, tensor_a, b, tensor_b, options.limits));
+  }
+  return found;
+}
+
+}  // namespace assay::analysis
