@@ -174,6 +174,7 @@ int run_diff(Context& context) {
   auto b = open_side(context, context.options.word(1));
   if (!b) return answer.fail(b.error());
   for (const Side* side : {&*a, &*b}) {
+    if (side == &*b && context.options.word(0) == context.options.word(1)) continue;  // the same findings once more
     for (const Finding& finding : side->checkpoint.findings.list()) answer.findings().add(named(*side, finding));
     if (!side->checkpoint.complete) answer.is_incomplete();
   }

@@ -156,7 +156,7 @@ TEST(Diff, AnotherDtypeIsADifferenceUnlessTolerated) {
 }
 
 TEST(Diff, EqualCodesOfAnotherDtypeAreNotEqualValues) {
-  const std::vector<std::uint16_t> codes = {0x3c00, 0x4000};
+  const std::vector<std::uint16_t> codes = {0x3c00, 0x4200};  // 1 and 3, or 0.0078125 and 32
   Subject a(DType::f16, bytes_of(codes), {2}), b(DType::bf16, bytes_of(codes), {2});
   EXPECT_EQ(compare(a, b).changed_elements, 2u);
 }
