@@ -15,12 +15,20 @@ namespace assay::analysis {
 namespace {
 
 // The preferred spelling first. All are looked for at every depth; the outermost one counts.
-constexpr std::string_view kExperts[] = {"num_local_experts",  "num_experts",        "n_routed_experts",           "moe_num_experts",
-                                         "num_routed_experts", "n_experts",          "moe_num_primary_experts",    "expert_count"};
+constexpr std::string_view kExperts[] = {"num_local_experts",  "num_experts", "n_routed_experts",        "moe_num_experts",
+                                         "num_routed_experts", "n_experts",   "moe_num_primary_experts", "expert_count"};
 constexpr std::string_view kZeroExperts[] = {"zero_expert_num"};
-constexpr std::string_view kTopK[] = {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
-                                      "moe_top_k",           "moe_k",                 "top_k_experts",     "num_selected_experts",
-                                      "n_activated_experts", "router_top_k",          "moe_num_active_primary_experts",
+constexpr std::string_view kTopK[] = {"num_experts_per_tok",
+                                      "num_experts_per_token",
+                                      "experts_per_token",
+                                      "moe_topk",
+                                      "moe_top_k",
+                                      "moe_k",
+                                      "top_k_experts",
+                                      "num_selected_experts",
+                                      "n_activated_experts",
+                                      "router_top_k",
+                                      "moe_num_active_primary_experts",
                                       "expert_used_count"};
 constexpr std::string_view kLayers[] = {"num_hidden_layers", "n_layers", "n_layer", "num_layers", "block_count"};
 

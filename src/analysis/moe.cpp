@@ -17,8 +17,8 @@
 namespace assay::analysis {
 namespace {
 
-constexpr std::uint64_t kMostExperts = 1u << 16;      // of one layer
-constexpr std::uint64_t kMostSlices = 2u << 20;       // of stacked tensors in a checkpoint; real ones have half a million at most
+constexpr std::uint64_t kMostExperts = 1u << 16;  // of one layer
+constexpr std::uint64_t kMostSlices = 2u << 20;   // of stacked tensors in a checkpoint; real ones have half a million at most
 constexpr std::string_view kInputFirstModels[] = {"llama4", "llama4_text", "qwen3_vl_moe", "qwen3_vl_moe_text", "gpt_oss"};
 
 struct Member {
@@ -143,6 +143,7 @@ class LayerBuilder {
   std::size_t stacked_axis(const Tensor& tensor) const;
   void add_part(Expert& expert, const Member& member, ExpertPart part);
   void note_lacking();
+  void turn_routers(std::uint64_t stored);
   void count_what_is_missing();
   std::uint64_t expected_count(std::uint64_t stored, std::uint64_t highest);
   void decide_layout();
@@ -234,13 +235,15 @@ void LayerBuilder::note_lacking() {
   for (Expert& expert : layer_.experts) {
     for (const auto& [name, count] : owners) {
       if (count * 2 < layer_.experts.size() || count == layer_.experts.size()) continue;
-      const bool has = std::ranges::any_of(expert.parts, [&](const ExpertPart& part) { return std::pair(part.projection, part.suffix) == name; });
+      const bool has =
+          std::ranges::any_of(expert.parts, [&](const ExpertPart& part) { return std::pair(part.projection, part.suffix) == name; });
       if (!has) expert.lacking.push_back(concat(name.first, name.first.empty() || name.second.empty() ? "" : ".", name.second));
     }
     if (expert.lacking.empty()) continue;
     warn(Code::missing_expert,
          concat("expert ", expert.index, " of ", quote(layer_.prefix), " lacks ", escape(expert.lacking[0], 80),
-                expert.lacking.size() > 1 ? concat(" and ", expert.lacking.size() - 1, " more") : std::string(), ", which other experts have"),
+                expert.lacking.size() > 1 ? concat(" and ", expert.lacking.size() - 1, " more") : std::string(),
+                ", which other experts have"),
          {{"expert", expert.index}, {"lacking", expert.lacking}});
   }
 }
@@ -303,12 +306,14 @@ bool LayerBuilder::add_stacked() {
       continue;
     }
     if (*count > slices_left_) {
-      warn(Code::limit_exceeded, concat("more than ", kMostSlices, " slices of experts; ", quote(whole.name), " is left out"), {}, whole.name);
+      warn(Code::limit_exceeded, concat("more than ", kMostSlices, " slices of experts; ", quote(whole.name), " is left out"), {},
+           whole.name);
       continue;
     }
     slices_left_ -= *count;
     const std::uint64_t extent = fused ? 1 : whole.shape[axis] / *count;
-    for (std::uint64_t e = 0; e < *count; ++e) add_part(layer_.experts[static_cast<std::size_t>(e)], member, slice(whole, e, axis, extent, fused));
+    for (std::uint64_t e = 0; e < *count; ++e)
+      add_part(layer_.experts[static_cast<std::size_t>(e)], member, slice(whole, e, axis, extent, fused));
     any = any || is_main(member);
   }
   return any;
@@ -329,10 +334,12 @@ std::uint64_t LayerBuilder::expected_count(std::uint64_t stored, std::uint64_t h
            {{"expected", said}, {"found", stored}});
     else if (said <= kMostExperts && (routed == 0 || routed == said)) return layer_.count_from = by_config, said;
   }
-  if (rows > 0 && routed != stored && rows != stored && routed != said) {
+  // Entries beyond the stored experts are experts that are missing, which is said elsewhere.
+  const bool stacked = layer_.stacking != Stacking::per_expert;
+  if (rows > 0 && rows != stored && routed != stored && (stacked || rows < highest + 1)) {
     warn(Code::expert_count_mismatch,
-         concat("the router has ", rows, " entries for ", stored, " experts in ", quote(layer_.prefix)), {{"expected", rows}, {"found", stored}},
-         checkpoint_.tensors[layer_.routers[0].tensor].name);
+         concat("the router has ", counted(rows, "entry", "entries"), " for ", stored, " experts in ", quote(layer_.prefix)),
+         {{"expected", rows}, {"found", stored}}, checkpoint_.tensors[layer_.routers[0].tensor].name);
   }
   if (said == stored && highest < said) return layer_.count_from = by_config, said;
   if (routed > highest && routed <= kMostExperts) return layer_.count_from = "router", routed;
@@ -340,18 +347,26 @@ std::uint64_t LayerBuilder::expected_count(std::uint64_t stored, std::uint64_t h
   return highest + 1;
 }
 
+/// A router that lies the other way round, as the configuration says, or as its other dimension, which is that of the experts' inputs,
+/// shows.
+void LayerBuilder::turn_routers(std::uint64_t stored) {
+  if (layer_.routers.size() != 1) return;
+  Router& router = layer_.routers[0];
+  const std::uint64_t other = checkpoint_.tensors[router.tensor].shape[1 - router.axis];
+  const bool said = config_.experts && router.experts != config_.experts->value && other == config_.experts->value;
+  const bool is_hidden = std::ranges::any_of(layer_.experts[0].parts, [&](const ExpertPart& part) {
+    const bool known = part.kind == PartKind::weight && part.role != ExpertRole::other;
+    return known && router.experts == (part.role == ExpertRole::down ? part.rows : part.cols);
+  });
+  const bool shown = !config_.experts && router.experts != stored && other == stored && is_hidden;
+  if (!said && !shown) return;
+  router.axis = 1 - router.axis;
+  router.experts = other;
+}
+
 void LayerBuilder::count_what_is_missing() {
-  // A router that lies the other way round shows its experts along the other dimension.
   const std::uint64_t stored = layer_.experts.size(), highest = layer_.experts.back().index;
-  for (Router& router : layer_.routers) {
-    const auto shape = checkpoint_.tensors[router.tensor].shape;
-    const unsigned other = 1 - router.axis;
-    const bool confirmed = router.experts == stored || (config_.experts && router.experts == config_.experts->value);
-    if (!confirmed && layer_.routers.size() == 1 && (shape[other] == stored || (config_.experts && shape[other] == config_.experts->value))) {
-      router.axis = other;
-      router.experts = shape[other];
-    }
-  }
+  turn_routers(stored);
   const std::string count_from = layer_.count_from;
   const std::uint64_t expected = expected_count(stored, highest);
   if (layer_.stacking != Stacking::per_expert) {  // what is stored is all there is
@@ -372,8 +387,7 @@ void LayerBuilder::count_what_is_missing() {
   std::string list = named[0];
   for (std::size_t i = 1; i < named.size() && i < 8; ++i) list += concat(", ", named[i]);
   if (named.size() > 8) list += ", …";
-  warn(Code::missing_expert,
-       concat(quote(layer_.prefix), " has ", stored, " of ", layer_.count, " experts; missing: ", list),
+  warn(Code::missing_expert, concat(quote(layer_.prefix), " has ", stored, " of ", layer_.count, " experts; missing: ", list),
        {{"missing", std::move(named)}, {"expected", layer_.count}, {"found", stored}});
 }
 

@@ -36,12 +36,12 @@ struct Expert {
   std::uint64_t bytes = 0;           ///< of all parts
   std::vector<std::string> lacking;  ///< projections that other experts of the layer have: "w3.weight"
   // Filled by measure_experts.
-  bool measured = false;             ///< false where a part of it could not be read
-  std::optional<double> norm;        ///< Frobenius norm over its weights; finite values only
+  bool measured = false;       ///< false where a part of it could not be read
+  std::optional<double> norm;  ///< Frobenius norm over its weights; finite values only
   std::optional<double> absmax;
   std::optional<double> router_norm;  ///< of its row of the router
   std::uint64_t not_finite = 0;
-  std::string dead;                  ///< why it can do nothing; "" where it can
+  std::string dead;  ///< why it can do nothing; "" where it can
 };
 
 struct Router {
@@ -57,10 +57,10 @@ struct SimilarPair {
 };
 
 struct MoeLayer {
-  std::string prefix;                  ///< the module that has the experts: "model.layers.0.block_sparse_moe"
+  std::string prefix;  ///< the module that has the experts: "model.layers.0.block_sparse_moe"
   std::optional<std::uint64_t> layer;
-  bool extra = false;                  ///< a multi-token-prediction layer beyond the model's own
-  std::uint64_t count = 0;             ///< experts that there should be
+  bool extra = false;       ///< a multi-token-prediction layer beyond the model's own
+  std::uint64_t count = 0;  ///< experts that there should be
   Stacking stacking = Stacking::per_expert;
   ExpertLayout layout = ExpertLayout::unknown;
   std::string layout_from;             ///< how the layout was decided
@@ -74,15 +74,15 @@ struct MoeLayer {
   // Filled by measure_experts.
   std::vector<std::uint64_t> dead;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> identical;  ///< at most kListed
-  std::vector<SimilarPair> similar;    ///< not identical ones, the most similar first; at most kListed
+  std::vector<SimilarPair> similar;                                ///< not identical ones, the most similar first; at most kListed
   std::uint64_t identical_count = 0, similar_count = 0;
-  std::optional<double> mean_cosine;   ///< over all pairs
+  std::optional<double> mean_cosine;  ///< over all pairs
 
   static constexpr std::size_t kListed = 1000;
 };
 
 struct Moe {
-  std::vector<MoeLayer> layers;  ///< in natural order of their prefixes
+  std::vector<MoeLayer> layers;    ///< in natural order of their prefixes
   std::uint64_t expert_count = 0;  ///< per layer; the largest where layers differ
   std::optional<std::uint64_t> top_k;
   std::string top_k_from;
@@ -116,10 +116,10 @@ struct MoePlan {
   };
   struct Layer {
     std::vector<std::uint64_t> keep;
-    std::vector<Drop> drop;          ///< in the order they were given up
+    std::vector<Drop> drop;  ///< in the order they were given up
   };
   std::uint64_t keep = 0;
-  std::vector<Layer> layers;         ///< as Moe::layers
+  std::vector<Layer> layers;                            ///< as Moe::layers
   std::uint64_t parameters_saved = 0, bytes_saved = 0;  ///< of experts and their router rows
 };
 

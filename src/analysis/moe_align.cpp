@@ -60,7 +60,8 @@ NeuronSketches::NeuronSketches(std::uint64_t experts, std::uint64_t neurons, std
   }
 }
 
-void NeuronSketches::add(std::size_t expert, const Neurons& neurons, std::uint64_t cols, std::uint64_t first, std::span<const double> values) {
+void NeuronSketches::add(std::size_t expert, const Neurons& neurons, std::uint64_t cols, std::uint64_t first,
+                         std::span<const double> values) {
   if (!usable() || neurons.count != neurons_) return;
   float* const own = &sketches_[expert * neurons_ * kSize + neurons.slot * kSigns];
   const auto target = [&](std::uint64_t along) {
@@ -122,7 +123,8 @@ double NeuronSketches::likeness(std::size_t a, std::size_t b) const {
   double sum = 0;
   for (std::size_t i = 0; i < asked; ++i) {
     float best = -1;
-    for (std::size_t j = 0; j < offered; ++j) best = std::max(best, closeness(a, loudest_[a * neurons_ + i], b, loudest_[b * neurons_ + j]));
+    for (std::size_t j = 0; j < offered; ++j)
+      best = std::max(best, closeness(a, loudest_[a * neurons_ + i], b, loudest_[b * neurons_ + j]));
     sum += static_cast<double>(best);
   }
   return sum / static_cast<double>(asked);
@@ -196,7 +198,8 @@ Result<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& lay
     const Neurons neurons = neurons_of(layer, part);
     if (part.kind != PartKind::weight || neurons.count != match.size()) continue;
     for (const ExpertPart& other : b.parts) {
-      if (other.projection != part.projection || other.suffix != part.suffix || other.rows != part.rows || other.cols != part.cols) continue;
+      if (other.projection != part.projection || other.suffix != part.suffix || other.rows != part.rows || other.cols != part.cols)
+        continue;
       ASSAY_TRY(const double own, matched_product(checkpoint, part, other, neurons, match));
       sum += own;
       break;

@@ -48,9 +48,9 @@ class NeuronSketches {
   float closeness(std::size_t a, std::size_t na, std::size_t b, std::size_t nb) const;
 
   std::size_t experts_ = 0, neurons_ = 0;
-  std::vector<float> signs_;           // [inputs][kSigns]
-  std::vector<float> sketches_;        // [experts][neurons][kSize]
-  std::vector<float> squares_;         // [experts][neurons]: squared length of the sketch
+  std::vector<float> signs_;            // [inputs][kSigns]
+  std::vector<float> sketches_;         // [experts][neurons][kSize]
+  std::vector<float> squares_;          // [experts][neurons]: squared length of the sketch
   std::vector<std::uint32_t> loudest_;  // [experts][neurons]: neurons by falling length
 };
 

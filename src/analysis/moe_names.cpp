@@ -97,7 +97,8 @@ Piece split_projection(std::string_view component) {
   if (const Projection* whole = find_projection(component)) return {whole, component, {}};
   for (std::size_t at = component.rfind('_'); at != std::string_view::npos && at > 0; at = component.rfind('_', at - 1)) {
     const Projection* found = find_projection(component.substr(0, at));
-    if (found != nullptr && find_suffix(component.substr(at + 1)) != nullptr) return {found, component.substr(0, at), component.substr(at + 1)};
+    if (found != nullptr && find_suffix(component.substr(at + 1)) != nullptr)
+      return {found, component.substr(0, at), component.substr(at + 1)};
   }
   return {};
 }
@@ -125,7 +126,8 @@ std::string_view take_component(std::string_view& rest) {
 std::optional<std::string_view> between(std::string_view pattern, char mark, std::string_view component) {
   const std::size_t at = pattern.find(mark);
   const std::string_view before = pattern.substr(0, at), after = pattern.substr(at + 1);
-  if (component.size() <= before.size() + after.size() || !component.starts_with(before) || !component.ends_with(after)) return std::nullopt;
+  if (component.size() <= before.size() + after.size() || !component.starts_with(before) || !component.ends_with(after))
+    return std::nullopt;
   return component.substr(before.size(), component.size() - before.size() - after.size());
 }
 

@@ -12,7 +12,7 @@ enum class ExpertRole : std::uint8_t { gate, up, down, gate_up, other };
 /// What a tensor is to its projection.
 enum class PartKind : std::uint8_t {
   weight,
-  packed,     ///< a weight whose elements are codes
+  packed,  ///< a weight whose elements are codes
   bias,
   companion,  ///< scales, zero points, adapters: not a weight of the expert
 };
@@ -40,7 +40,7 @@ struct ExpertName {
   PartKind kind = PartKind::companion;
   Stacking stacking = Stacking::per_expert;
   ExpertLayout layout = ExpertLayout::linear;
-  bool strong = false;          ///< needs no router to be believed
+  bool strong = false;  ///< needs no router to be believed
 };
 
 struct RouterName {

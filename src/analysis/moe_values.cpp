@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::size_t kBufferElements = std::size_t{1} << 19;  // of all experts together; 4 MiB
 constexpr std::size_t kLongestBlock = 8192;
-constexpr std::size_t kMostCompared = 4096;      // experts of a layer whose square of products is kept
-constexpr double kNotably = 0.05;                // by how much an aligned cosine must exceed the plain one
-constexpr double kWorthMatching = 0.8;           // likeness of sketches from which on neurons are matched
-constexpr std::size_t kMostMatched = 64;         // pairs of a layer
+constexpr std::size_t kMostCompared = 4096;  // experts of a layer whose square of products is kept
+constexpr double kNotably = 0.05;            // by how much an aligned cosine must exceed the plain one
+constexpr double kWorthMatching = 0.8;       // likeness of sketches from which on neurons are matched
+constexpr std::size_t kMostMatched = 64;     // pairs of a layer
 constexpr std::uint64_t kMostExpertsOfRouter = 1u << 16;
 
 /// Inner products of `a` with four others at once, so that `a` is loaded once.
@@ -47,8 +47,14 @@ struct Tally {
 class LayerMeter {
  public:
   LayerMeter(const Checkpoint& checkpoint, MoeLayer& layer, const MoeOptions& options, std::vector<Finding>& findings)
-      : checkpoint_(checkpoint), layer_(layer), options_(options), findings_(findings), size_(layer.experts.size()),
-        failed_(size_, false), squares_(size_, 0.0), facts_(size_) {
+      : checkpoint_(checkpoint),
+        layer_(layer),
+        options_(options),
+        findings_(findings),
+        size_(layer.experts.size()),
+        failed_(size_, false),
+        squares_(size_, 0.0),
+        facts_(size_) {
     if (size_ <= kMostCompared) products_.resize(size_ * size_, 0.0);
   }
   Result<void> run();
@@ -97,7 +103,7 @@ class LayerMeter {
   std::vector<double> products_, squares_;  // upper triangle of the experts' products
   std::vector<Facts> facts_;
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> class_of_;     // equal so far
+  std::vector<std::uint32_t> class_of_;  // equal so far
   std::size_t classes_ = 0;
   std::optional<NeuronSketches> sketches_;
 };
@@ -126,9 +132,10 @@ void LayerMeter::group_parts() {
       const ExpertPart* part = group.parts[e];
       if (part == nullptr || (part->numel == (*first)->numel && part->rows == (*first)->rows)) continue;
       const Tensor &own = tensor_of(*part), &other = tensor_of(**first);
-      findings_.push_back(Finding(Code::odd_expert, concat(quote(own.name), " has shape ", bracketed(own.shape), ", ", quote(other.name), " has ",
-                                                          bracketed(other.shape)),
-                                  {.tensor = std::string(own.name)}, {{"expert", layer_.experts[e].index}, {"prefix", layer_.prefix}}));
+      findings_.push_back(
+          Finding(Code::odd_expert,
+                  concat(quote(own.name), " has shape ", bracketed(own.shape), ", ", quote(other.name), " has ", bracketed(other.shape)),
+                  {.tensor = std::string(own.name)}, {{"expert", layer_.experts[e].index}, {"prefix", layer_.prefix}}));
       failed_[e] = true;
       group.parts[e] = nullptr;
     }
@@ -142,8 +149,8 @@ void LayerMeter::start_classes() {
   for (std::size_t e = 0; e < size_; ++e) {
     std::string signature;
     for (const ExpertPart& part : layer_.experts[e].parts)
-      signature += concat(part.projection, '\0', part.suffix, '\0', static_cast<unsigned>(checkpoint_.tensors[part.tensor].dtype), ' ', part.rows,
-                          ' ', part.numel, '\n');
+      signature += concat(part.projection, '\0', part.suffix, '\0', static_cast<unsigned>(checkpoint_.tensors[part.tensor].dtype), ' ',
+                          part.rows, ' ', part.numel, '\n');
     class_of_[e] = known.try_emplace(std::move(signature), static_cast<std::uint32_t>(known.size())).first->second;
   }
 }
@@ -310,8 +317,8 @@ void LayerMeter::name_dead() {
     layer_.dead.push_back(expert.index);
     std::vector<Fact> where = {{"expert", expert.index}, {"prefix", layer_.prefix}};
     if (layer_.layer) where.push_back({"layer", *layer_.layer});
-    findings_.push_back(
-        Finding(Code::dead_expert, concat("expert ", expert.index, " of ", quote(layer_.prefix), " is dead: ", expert.dead), {}, std::move(where)));
+    findings_.push_back(Finding(Code::dead_expert, concat("expert ", expert.index, " of ", quote(layer_.prefix), " is dead: ", expert.dead),
+                                {}, std::move(where)));
   }
 }
 
@@ -325,8 +332,9 @@ void LayerMeter::finish_experts() {
     expert.not_finite = facts.not_finite;
     if (facts.weighed) expert.norm = std::sqrt(squares_[e]), expert.absmax = facts.absmax;
     if (facts.not_finite > 0)
-      findings_.push_back(Finding(Code::nan, concat("expert ", expert.index, " of ", quote(layer_.prefix), " has ", facts.not_finite,
-                                                   " values that are not finite; they are left out"),
+      findings_.push_back(Finding(Code::nan,
+                                  concat("expert ", expert.index, " of ", quote(layer_.prefix), " has ",
+                                         counted(facts.not_finite, "value that is", "values that are"), " not finite and left out"),
                                   {}, {{"expert", expert.index}, {"prefix", layer_.prefix}, {"count", facts.not_finite}}));
   }
 }

@@ -52,7 +52,8 @@ int run_moe(Context& context) {
       progress.show([&] { return concat("measuring experts, layer ", done + 1, " of ", of); });
       return !interrupted();
     };
-    if (const auto measured = analysis::measure_experts(checkpoint, moe, options, findings); !measured) return answer.fail(measured.error());
+    if (const auto measured = analysis::measure_experts(checkpoint, moe, options, findings); !measured)
+      return answer.fail(measured.error());
   }
   for (Finding& finding : findings) checkpoint.add(std::move(finding));
 

@@ -54,11 +54,13 @@ void write_kind(Writer& out, const Style& style, const Kind& kind) {
 
 }  // namespace
 
-void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup, const Findings& findings) {
+void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup,
+                         const Findings& findings) {
   std::uint64_t bad = 0, notes = 0;
   for (const Finding& finding : findings.list()) ++(finding.severity >= Severity::warning ? bad : notes);
   out.put(toned(style, Tone::strong, shown_name(style, title)));
-  out.put(concat(": ", counted(checkup.checked, "tensor", "tensors"), " checked, ", bytes_text(style, checkup.bytes), style.exact_bytes ? " bytes" : ""));
+  out.put(concat(": ", counted(checkup.checked, "tensor", "tensors"), " checked, ", bytes_text(style, checkup.bytes),
+                 style.exact_bytes ? " bytes" : ""));
   if (checkup.skipped > 0) out.put(concat("; ", checkup.skipped, " without values"));
   out.put(": ");
   if (bad == 0) out.put(toned(style, Tone::good, "healthy"));

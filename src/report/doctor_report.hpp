@@ -15,6 +15,7 @@ namespace assay::report {
 void write_doctor_keys(JsonWriter& json, const analysis::Checkup& checkup, const Findings& findings);
 
 /// Findings by their kind, the worst first, each kind with what to do about it.
-void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup, const Findings& findings);
+void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup,
+                         const Findings& findings);
 
 }  // namespace assay::report

@@ -196,7 +196,8 @@ std::string note_text(const Style& style, const MoeLayer& layer) {
   shown = std::min(layer.similar.size(), kShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const analysis::SimilarPair& pair = layer.similar[i];
-    add(concat(pair.a, "~", pair.b, " ", cosine_text(pair.aligned_cosine.value_or(pair.cosine)), pair.aligned_cosine ? " (reordered)" : ""));
+    add(concat(pair.a, "~", pair.b, " ", cosine_text(pair.aligned_cosine.value_or(pair.cosine)),
+               pair.aligned_cosine ? " (reordered)" : ""));
   }
   more(layer.similar_count, shown);
   const auto unmeasured = std::ranges::count_if(layer.experts, [](const Expert& expert) { return !expert.measured; });
@@ -218,7 +219,8 @@ std::string range_text(const MoeLayer& layer, std::optional<double> Expert::* me
 }
 
 std::string last_part(std::string_view module, std::string_view prefix) {
-  const std::string_view rest = module.starts_with(prefix) && !prefix.empty() && module.size() > prefix.size() ? module.substr(prefix.size() + 1) : module;
+  const std::string_view rest =
+      module.starts_with(prefix) && !prefix.empty() && module.size() > prefix.size() ? module.substr(prefix.size() + 1) : module;
   return std::string(rest);
 }
 

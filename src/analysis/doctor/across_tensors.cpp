@@ -49,13 +49,13 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
   const std::uint64_t all = checkpoint.tensors.size();
   const std::string first = empty.empty() ? std::string() : quote(empty[0]);
   if (count > 0 && count == all) {
-    chart.add(Code::placeholders, Severity::warning, all == 1 ? concat("the only tensor, ", first, ", is empty")
-                                                              : concat("all ", all, " tensors are empty, as ", first, " is"),
+    chart.add(Code::placeholders, Severity::warning,
+              all == 1 ? concat("the only tensor, ", first, ", is empty") : concat("all ", all, " tensors are empty, as ", first, " is"),
               "", {{"count", count}, {"names", std::move(empty)}});
   } else if (empty_weights > 0) {
-    chart.add(Code::placeholders, Severity::warning, concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", first,
-                                                            count > 1 ? ", …" : ""),
-              "", {{"count", count}, {"names", std::move(empty)}});
+    chart.add(Code::placeholders, Severity::warning,
+              concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", first, count > 1 ? ", …" : ""), "",
+              {{"count", count}, {"names", std::move(empty)}});
   } else if (weights >= 4 && single == weights) {
     chart.add(Code::placeholders, Severity::warning, concat("all ", weights, " weights have one element only"), "", {{"count", weights}});
   }
@@ -170,7 +170,8 @@ Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::v
   for (const Patient* patient : eligible) {
     const Stats& s = patient->stats;
     if (s.nan > 0) continue;
-    alike[{checkpoint.tensors[patient->tensor].dtype, s.numel, s.zeros, s.min.value_or(0), s.max.value_or(0), s.mean.value_or(0), s.l2.value_or(0)}]
+    alike[{checkpoint.tensors[patient->tensor].dtype, s.numel, s.zeros, s.min.value_or(0), s.max.value_or(0), s.mean.value_or(0),
+           s.l2.value_or(0)}]
         .push_back(patient->tensor);
   }
   std::vector<Copy> copies;
@@ -219,29 +220,33 @@ Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patien
     if (matches(copy)) ++between[modules(copy)];
   const auto whole = [&](const std::pair<std::string_view, std::string_view>& pair) {
     const auto found = between.find(pair);
-    return found != between.end() && found->second >= 2 && found->second == in_module[pair.first] && found->second == in_module[pair.second];
+    return found != between.end() && found->second >= 2 && found->second == in_module[pair.first] &&
+           found->second == in_module[pair.second];
   };
   for (const auto& [pair, count] : between) {
     if (!whole(pair)) continue;
-    chart.add(Code::identical_layers, Severity::note, concat(quote(pair.second), " holds the same values as ", quote(pair.first), " in all its ", count, " tensors"),
-              "", {{"count", count}, {"of", std::string(pair.first)}, {"layer", std::string(pair.second)}});
+    chart.add(Code::identical_layers, Severity::note,
+              concat(quote(pair.second), " holds the same values as ", quote(pair.first), " in all its ", count, " tensors"), "",
+              {{"count", count}, {"of", std::string(pair.first)}, {"layer", std::string(pair.second)}});
   }
   for (const Copy& copy : copies) {
     if (matches(copy) && whole(modules(copy))) continue;
-    chart.add(Code::duplicate_content, Severity::note, concat(quote(name(copy.second)), " holds the same values as ", quote(name(copy.first)), ", stored again"),
-              name(copy.second), {{"of", std::string(name(copy.first))}});
+    chart.add(Code::duplicate_content, Severity::note,
+              concat(quote(name(copy.second)), " holds the same values as ", quote(name(copy.first)), ", stored again"), name(copy.second),
+              {{"of", std::string(name(copy.first))}});
   }
   return {};
 }
 
 Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart) {
   constexpr std::string_view kHeads[] = {"lm_head.weight", "embed_out.weight", "output.weight"};
-  constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "tok_embeddings.weight", "embed_in.weight",
-                                              "shared.weight", "embeddings.weight"};
+  constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight", "wte.weight",    "word_embeddings.weight", "tok_embeddings.weight",
+                                              "embed_in.weight",     "shared.weight", "embeddings.weight"};
   constexpr std::string_view kGenerators[] = {"CausalLM", "ConditionalGeneration", "LMHead"};
   if (!config.tie_word_embeddings || !checkpoint.complete) return {};
   const auto ends_with_any = [](std::string_view name, std::span<const std::string_view> ends) {
-    return std::ranges::any_of(ends, [&](std::string_view end) { return name == end || (name.ends_with(end) && name[name.size() - end.size() - 1] == '.'); });
+    return std::ranges::any_of(
+        ends, [&](std::string_view end) { return name == end || (name.ends_with(end) && name[name.size() - end.size() - 1] == '.'); });
   };
   const Tensor *head = nullptr, *embedding = nullptr;
   bool any_head = false;
@@ -251,15 +256,17 @@ Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config,
     if (head == nullptr && ends_with_any(tensor.name, kHeads) && tensor.shape.size() == 2) head = &tensor;
     if (embedding == nullptr && ends_with_any(tensor.name, kEmbeddings)) embedding = &tensor;
   }
-  const bool generates = config.architectures.empty() || std::ranges::any_of(config.architectures, [&](const std::string& name) {
-    return std::ranges::any_of(kGenerators, [&](std::string_view word) { return name.find(word) != std::string::npos; });
-  });
+  const bool generates =
+      config.architectures.empty() || std::ranges::any_of(config.architectures, [&](const std::string& name) {
+        return std::ranges::any_of(kGenerators, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+      });
   if (embedding == nullptr || !generates) return {};
   const std::string said = concat(config.file, " says tie_word_embeddings is ", *config.tie_word_embeddings ? "true" : "false");
   if (!*config.tie_word_embeddings) {
     if (head == nullptr && !any_head)
       chart.add(Code::missing_tied_weight, Severity::warning,
-                concat(said, ", and there is no lm_head.weight beside ", quote(embedding->name), ": the output layer is lost"), embedding->name);
+                concat(said, ", and there is no lm_head.weight beside ", quote(embedding->name), ": the output layer is lost"),
+                embedding->name);
     return {};
   }
   if (head == nullptr || !head->readable || !embedding->readable) return {};
@@ -270,8 +277,10 @@ Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config,
   auto same = same_elements(checkpoint, *head, *embedding);
   if (!same) return std::unexpected(std::move(same).error());
   if (!*same)
-    chart.add(Code::missing_tied_weight, Severity::warning,
-              concat(said, ", and ", quote(head->name), " is not the same as ", quote(embedding->name), ": loaders that tie drop one of them"), head->name);
+    chart.add(
+        Code::missing_tied_weight, Severity::warning,
+        concat(said, ", and ", quote(head->name), " is not the same as ", quote(embedding->name), ": loaders that tie drop one of them"),
+        head->name);
   return {};
 }
 

@@ -31,7 +31,8 @@ void Chart::write_shared() {
   for (const Shared& shared : shared_) {
     const auto name = [&](std::size_t i) { return checkpoint_.tensors[shared.tensors[i]].name; };
     if (shared.tensors.size() == 1 || (shared.severity != Severity::note && shared.tensors.size() <= kWarnedSingly)) {
-      for (std::size_t i = 0; i < shared.tensors.size(); ++i) add(shared.code, shared.severity, concat(quote(name(i)), " ", shared.one), name(i));
+      for (std::size_t i = 0; i < shared.tensors.size(); ++i)
+        add(shared.code, shared.severity, concat(quote(name(i)), " ", shared.one), name(i));
       continue;
     }
     std::string message = concat(shared.tensors.size(), " tensors ", shared.many, ": ");
@@ -109,7 +110,11 @@ Result<void> Examiner::examine_one(std::uint32_t t) {
   Patient patient;
   patient.tensor = t;
   patient.role = role_of(tensor);
-  View view{tensor.storage, tensor.storage_offset, tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}, {tensor.stride.begin(), tensor.stride.end()}};
+  View view{tensor.storage,
+            tensor.storage_offset,
+            tensor.dtype,
+            {tensor.shape.begin(), tensor.shape.end()},
+            {tensor.stride.begin(), tensor.stride.end()}};
   const auto [earlier, is_first] = seen_.try_emplace(std::move(view), patients_.size());
   if (!is_first && earlier->second < patients_.size()) {
     patient.stats = patients_[earlier->second].stats;
@@ -140,7 +145,8 @@ Result<void> Examiner::examine_one(std::uint32_t t) {
 
 }  // namespace
 
-Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options, std::vector<Finding>& findings) {
+Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
+                        std::vector<Finding>& findings) {
   return Examiner(checkpoint, options, findings).run(config);
 }
 

@@ -24,6 +24,7 @@ struct DoctorOptions {
 
 /// Reads every element once, and again the tensors in which something has to be placed or compared. A tensor that cannot be read becomes
 /// a finding; only `need-range` fails. Memory: a few hundred bytes a tensor, and a block of elements.
-Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options, std::vector<Finding>& findings);
+Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
+                        std::vector<Finding>& findings);
 
 }  // namespace assay::analysis

@@ -18,14 +18,14 @@ namespace {
 /// Magnitudes that a kind of number has in real checkpoints. What is read as it stands may be odd; what is believed may not.
 struct Sane {
   DType dtype;
-  double odd_below, odd_above;        // as it stands
-  double good_from, good_to;          // in the other byte order
-  double odd_share;                   // of nonzero values, from which on it is suspicious
-  std::size_t least;                  // nonzero values looked at
+  double odd_below, odd_above;  // as it stands
+  double good_from, good_to;    // in the other byte order
+  double odd_share;             // of nonzero values, from which on it is suspicious
+  std::size_t least;            // nonzero values looked at
 };
-constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 0.4, 3},    {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 0.4, 8},
-                          {DType::f16, 6.2e-5, 128, 1e-5, 512, 0.2, 64},   {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 0.4, 3},
-                          {DType::i64, 0, 1e12, 1, 4294967296.0, 0.5, 2},  {DType::i32, 0, 16777216, 1, 65536, 0.5, 3}};
+constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 0.4, 3},   {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 0.4, 8},
+                          {DType::f16, 6.2e-5, 128, 1e-5, 512, 0.2, 64},  {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 0.4, 3},
+                          {DType::i64, 0, 1e12, 1, 4294967296.0, 0.5, 2}, {DType::i32, 0, 16777216, 1, 65536, 0.5, 3}};
 
 }  // namespace
 
@@ -97,7 +97,8 @@ Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, 
   std::vector<Fact> facts = {{"count", count}};
   if (first < tensor.numel) facts.push_back({"first", first});
   chart.add(code, normal ? Severity::note : Severity::warning,
-            concat(quote(tensor.name), " has ", count, " ", word, " among its ", tensor.numel, " values", where), tensor.name, std::move(facts));
+            concat(quote(tensor.name), " has ", count, " ", word, " among its ", tensor.numel, " values", where), tensor.name,
+            std::move(facts));
   return {};
 }
 
@@ -108,7 +109,8 @@ Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient,
   if (stats.nan > 0)
     ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::nan, stats.nan, "NaN", [](double x) { return std::isnan(x); }));
   if (stats.pos_inf + stats.neg_inf > 0)
-    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, stats.pos_inf + stats.neg_inf, "infinities", [](double x) { return std::isinf(x); }));
+    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, stats.pos_inf + stats.neg_inf, "infinities",
+                             [](double x) { return std::isinf(x); }));
   return {};
 }
 
@@ -116,8 +118,9 @@ void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& cha
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   const bool zero = patient.all_zero();
   if (patient.role == TensorRole::adapter) {
-    if (zero) chart.share(Code::dead_adapter, Severity::warning, "is all 0: this part of the adapter changes nothing",
-                          "are all 0: these parts of the adapter change nothing", patient.tensor);
+    if (zero)
+      chart.share(Code::dead_adapter, Severity::warning, "is all 0: this part of the adapter changes nothing",
+                  "are all 0: these parts of the adapter change nothing", patient.tensor);
     return;
   }
   if (dtype_info(tensor.dtype).kind != DTypeKind::real || tensor.numel < 2) return;
@@ -127,8 +130,7 @@ void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& cha
                      patient.role == TensorRole::index || patient.role == TensorRole::counter;
   if (usual) return;
   if (zero) chart.share(Code::all_zero, severity, "is all 0", "are all 0", patient.tensor);
-  else if (patient.constant())
-    chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
+  else if (patient.constant()) chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
 }
 
 Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
@@ -158,8 +160,8 @@ Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Ch
     const auto first = static_cast<std::uint64_t>(std::find(lives.begin(), lives.end(), false) - lives.begin());
     const bool padding = patient.role == TensorRole::embedding;
     chart.add(code, padding ? Severity::note : Severity::warning,
-              concat(quote(tensor.name), " has ", dead, " ", dead == 1 ? one : many, " of ", lives.size(), " that ", dead == 1 ? "is" : "are",
-                     " all 0, the first ", first, padding ? "; tokens that never occurred look so" : ""),
+              concat(quote(tensor.name), " has ", dead, " ", dead == 1 ? one : many, " of ", lives.size(), " that ",
+                     dead == 1 ? "is" : "are", " all 0, the first ", first, padding ? "; tokens that never occurred look so" : ""),
               tensor.name, {{"count", dead}, {"of", std::uint64_t{lives.size()}}, {"first", first}});
   };
   tell(Code::dead_rows, row_lives, "row", "rows");
@@ -179,21 +181,23 @@ Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, C
     const std::uint64_t n = tensor.shape.empty() ? 1 : tensor.shape.back();
     std::uint64_t at = 0;
     ASSAY_TRY(wrong, find_first(checkpoint, tensor, [&](double x) {
-      const double expected = static_cast<double>(at++ % n);
-      return counts_up ? x != expected : x != std::floor(x);
-    }));
+                const double expected = static_cast<double>(at++ % n);
+                return counts_up ? x != expected : x != std::floor(x);
+              }));
   }
   if (wrong < tensor.numel) {
     double value = 0;
     ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
     ASSAY_CHECK(reader.read_f64(wrong, std::span(&value, 1)));
-    chart.add(Code::float_index_buffer, Severity::warning,
-              concat(quote(tensor.name), real ? concat(" is stored as ", dtype_name(tensor.dtype), " and") : std::string(),
-                     counts_up ? concat(" does not count from 0 to ", tensor.shape.back() - 1) : std::string(" holds numbers that are not whole"), ": ",
-                     number_text(value), " at ", place_text(tensor, wrong)),
-              tensor.name, {{"first", wrong}, {"value", value}, {"dtype", std::string(dtype_name(tensor.dtype))}});
+    chart.add(
+        Code::float_index_buffer, Severity::warning,
+        concat(quote(tensor.name), real ? concat(" is stored as ", dtype_name(tensor.dtype), " and") : std::string(),
+               counts_up ? concat(" does not count from 0 to ", tensor.shape.back() - 1) : std::string(" holds numbers that are not whole"),
+               ": ", number_text(value), " at ", place_text(tensor, wrong)),
+        tensor.name, {{"first", wrong}, {"value", value}, {"dtype", std::string(dtype_name(tensor.dtype))}});
   } else if (real) {
-    chart.share(Code::float_index_buffer, Severity::warning, "holds indices in a floating dtype", "hold indices in a floating dtype", patient.tensor);
+    chart.share(Code::float_index_buffer, Severity::warning, "holds indices in a floating dtype", "hold indices in a floating dtype",
+                patient.tensor);
   }
   return {};
 }
@@ -207,8 +211,8 @@ void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& ch
   if ((!wide && tensor.dtype != DType::f16) || patient.role == TensorRole::state || patient.stats.subnormal < 8) return;
   if (patient.stats.subnormal / percent < nonzero / 100 + (nonzero % 100 != 0)) return;
   chart.add(Code::subnormal, wide ? Severity::warning : Severity::note,
-            concat(quote(tensor.name), " has ", patient.stats.subnormal, " subnormal numbers among its ", nonzero, " nonzero values"), tensor.name,
-            {{"count", patient.stats.subnormal}});
+            concat(quote(tensor.name), " has ", patient.stats.subnormal, " subnormal numbers among its ", nonzero, " nonzero values"),
+            tensor.name, {{"count", patient.stats.subnormal}});
 }
 
 }  // namespace assay::analysis::doctor

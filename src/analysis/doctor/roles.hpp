@@ -20,7 +20,7 @@ enum class TensorRole : std::uint8_t {
   counter,    ///< whole numbers that count
   scale,      ///< belongs to a quantised weight
   mask,
-  state,      ///< of an optimizer, or running statistics
+  state,  ///< of an optimizer, or running statistics
   other,
 };
 

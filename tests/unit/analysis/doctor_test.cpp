@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each illness by itself, and healthy models left alone.
+#include "analysis/doctor/doctor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/doctor/roles.hpp"
+#include "base/half.hpp"
+#include "base/text.hpp"
+#include "checkpoint_builder.hpp"
+#include "model/synthetic.hpp"
+
+namespace assay::analysis {
+namespace {
+
+using testing::CheckpointBuilder;
+
+std::vector<Finding> examined(const CheckpointBuilder& builder, const ModelConfig& config = {}) {
+  std::vector<Finding> findings;
+  const auto checkup = examine(builder.made, config, {}, findings);
+  EXPECT_TRUE(checkup.has_value());
+  return findings;
+}
+
+/// "warning nan", … in order.
+std::vector<std::string> said(const std::vector<Finding>& findings) {
+  std::vector<std::string> list;
+  for (const Finding& finding : findings) list.push_back(concat(severity_name(finding.severity), " ", code_name(finding.code)));
+  return list;
+}
+
+using Said = std::vector<std::string>;
+
+std::vector<float> counting(std::size_t n) {
+  std::vector<float> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i);
+  return values;
+}
+
+TEST(Doctor, FindsTheSyntheticModelHealthy) {
+  CheckpointBuilder builder;
+  for (const model::SyntheticTensor& tensor : model::synthetic_model()) builder.add(tensor.name, tensor.shape, tensor.values);
+  EXPECT_EQ(said(examined(builder)), Said{});
+}
+
+TEST(Doctor, LeavesAFreshModelAtNotes) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 6; ++layer) {
+    builder.add_random(concat("h.", layer, ".mlp.weight"), {16, 16});
+    builder.add(concat("h.", layer, ".mlp.bias"), {16}, std::vector<float>(16, 0.0f));
+    builder.add(concat("h.", layer, ".norm.weight"), {16}, std::vector<float>(16, 1.0f));
+  }
+  const auto findings = examined(builder);
+  EXPECT_EQ(said(findings), (Said{"note all-zero", "note constant"}));
+  EXPECT_EQ(findings[0].message, "6 tensors are all 0: 'h.0.mlp.bias', 'h.1.mlp.bias', 'h.2.mlp.bias', …");
+}
+
+TEST(Doctor, PlacesWhatIsNotFinite) {
+  CheckpointBuilder builder;
+  auto values = builder.random({4, 5});
+  values[13] = values[17] = std::numeric_limits<float>::quiet_NaN();
+  values[7] = -std::numeric_limits<float>::infinity();
+  builder.add("w", {4, 5}, values);
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), (Said{"warning nan", "warning inf"}));
+  EXPECT_EQ(findings[0].message, "'w' has 2 NaN among its 20 values, the first at [2, 3]");
+  EXPECT_EQ(findings[1].message, "'w' has 1 infinities among its 20 values, the first at [1, 2]");
+}
+
+TEST(Doctor, FindsFlatMatricesAndDeadRows) {
+  CheckpointBuilder builder;
+  builder.add("a.weight", {8, 8}, std::vector<float>(64, 0.0f));
+  builder.add("b.weight", {8, 8}, std::vector<float>(64, 0.25f));
+  auto values = builder.random({8, 8});
+  for (std::size_t i = 0; i < 8; ++i) values[3 * 8 + i] = values[5 * 8 + i] = values[i * 8 + 1] = 0;
+  builder.add("c.weight", {8, 8}, values);
+  builder.add("embed_tokens.weight", {8, 8}, values);
+  const auto findings = examined(builder);
+  EXPECT_EQ(said(findings), (Said{"warning dead-rows", "warning dead-columns", "note dead-rows", "note dead-columns",
+                                  "note duplicate-content", "warning all-zero", "warning constant"}));
+  EXPECT_EQ(findings[0].message, "'c.weight' has 2 rows of 8 that are all 0, the first 3");
+}
+
+TEST(Doctor, FindsBrokenIndexBuffers) {
+  const auto buffer = [](DType dtype, const auto& values) {
+    CheckpointBuilder builder;
+    builder.add_raw("text_model.embeddings.position_ids", dtype, {1, values.size()}, values.data(), values.size() * sizeof(values[0]));
+    return said(examined(builder));
+  };
+  std::vector<std::int64_t> good(77);
+  for (std::size_t i = 0; i < good.size(); ++i) good[i] = static_cast<std::int64_t>(i);
+  EXPECT_EQ(buffer(DType::i64, good), Said{});
+  std::vector<std::int64_t> bad = good;
+  bad[40] = 39;
+  EXPECT_EQ(buffer(DType::i64, bad), Said{"warning float-index-buffer"});
+  EXPECT_EQ(buffer(DType::f32, counting(77)), Said{"warning float-index-buffer"});
+  auto merged = counting(77);
+  for (float& value : merged) value *= 0.58f;
+  EXPECT_EQ(buffer(DType::f32, merged), Said{"warning float-index-buffer"});
+}
+
+template <class T>
+std::vector<std::byte> swapped(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof(T)) std::reverse(&bytes[i], &bytes[i] + sizeof(T));
+  return bytes;
+}
+
+TEST(Doctor, KnowsSwappedBytes) {
+  CheckpointBuilder source;
+  const auto trained = source.random({64, 64}, 0.05f);
+  std::vector<std::uint16_t> half, brain;
+  for (const float value : trained) {
+    half.push_back(f32_to_f16(value));
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    brain.push_back(static_cast<std::uint16_t>(bits >> 16));
+  }
+  const auto answer = [](DType dtype, std::vector<std::uint64_t> shape, const void* data, std::size_t size) {
+    CheckpointBuilder builder;
+    builder.add_raw("w", dtype, shape, data, size);
+    return said(examined(builder));
+  };
+  const auto both = [&](DType dtype, const auto& values) {
+    const auto bytes = swapped(values);
+    EXPECT_EQ(answer(dtype, {64, 64}, values.data(), bytes.size()), Said{}) << dtype_name(dtype);
+    EXPECT_EQ(answer(dtype, {64, 64}, bytes.data(), bytes.size()), Said{"warning byte-swapped"}) << dtype_name(dtype);
+  };
+  both(DType::f32, trained);
+  both(DType::f16, half);
+  both(DType::bf16, brain);
+  const auto few = swapped(counting(5));
+  EXPECT_EQ(answer(DType::f32, {5}, few.data(), few.size()), Said{"warning byte-swapped"});
+  // Tiny, but in either order.
+  const std::vector<float> tiny = {1e-30f, 3e-31f, 2e-33f, 7e-32f};
+  EXPECT_EQ(answer(DType::f32, {4}, tiny.data(), 16), Said{});
+}
+
+TEST(Doctor, FindsAdaptersThatDoNothing) {
+  CheckpointBuilder builder;
+  builder.add_random("base_model.model.q.lora_A.weight", {2, 8});
+  builder.add("base_model.model.q.lora_B.weight", {8, 2}, std::vector<float>(16, 0.0f));
+  builder.add_random("base_model.model.k.lora_A.weight", {2, 8});
+  builder.add_random("base_model.model.k.lora_B.weight", {8, 2});
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"warning dead-adapter"});
+  EXPECT_EQ(findings[0].where.tensor, "base_model.model.q.lora_B.weight");
+}
+
+TEST(Doctor, FindsPlaceholders) {
+  CheckpointBuilder all;
+  for (int layer = 0; layer < 4; ++layer) all.add(concat("model.layers.", layer, ".w"), {0}, {});
+  EXPECT_EQ(said(examined(all)), Said{"warning placeholders"});
+  CheckpointBuilder some;
+  some.add_random("a.weight", {4, 4});
+  some.add("b.weight", {0}, {});
+  EXPECT_EQ(said(examined(some)), Said{"warning placeholders"});
+  CheckpointBuilder buffer;
+  buffer.add_random("a.weight", {4, 4});
+  buffer.add("cache", {0}, {});
+  EXPECT_EQ(said(examined(buffer)), Said{});
+}
+
+TEST(Doctor, FindsALayerUnlikeItsNeighbours) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 12; ++layer)
+    builder.add_random(concat("layers.", layer, ".w.weight"), {16, 16}, layer == 7 ? 5.0f : 0.02f * (1 + 0.1f * static_cast<float>(layer)));
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"warning odd-spread"});
+  EXPECT_EQ(findings[0].where.tensor, "layers.7.w.weight");
+}
+
+TEST(Doctor, TellsCopiesFromTies) {
+  CheckpointBuilder builder;
+  const auto values = builder.random({8, 8});
+  const auto first = builder.add("a.weight", {8, 8}, values);
+  builder.add("b.weight", {8, 8}, values);
+  Tensor tie = builder.made.tensors[first];
+  tie.name = "c.weight";
+  builder.made.tensors.push_back(tie);
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"note duplicate-content"});
+  EXPECT_EQ(findings[0].message, "'b.weight' holds the same values as 'a.weight', stored again");
+
+  CheckpointBuilder layers;
+  for (const char* part : {"q.weight", "k.weight"}) {
+    const auto copied = layers.random({8, 8});
+    layers.add(concat("layers.0.", part), {8, 8}, copied);
+    layers.add(concat("layers.1.", part), {8, 8}, copied);
+    layers.add_random(concat("layers.2.", part), {8, 8});
+  }
+  const auto whole = examined(layers);
+  ASSERT_EQ(said(whole), Said{"note identical-layers"});
+  EXPECT_EQ(whole[0].message, "'layers.1' holds the same values as 'layers.0' in all its 2 tensors");
+}
+
+TEST(Doctor, ComparesTheOutputLayerWithTheConfiguration) {
+  const auto answer = [](bool tied, bool head, bool same) {
+    CheckpointBuilder builder;
+    const auto values = builder.random({8, 4});
+    builder.add("model.embed_tokens.weight", {8, 4}, values);
+    if (head) builder.add("lm_head.weight", {8, 4}, same ? values : builder.random({8, 4}));
+    ModelConfig config;
+    config.file = "config.json";
+    config.architectures = {"Qwen2ForCausalLM"};
+    config.tie_word_embeddings = tied;
+    return said(examined(builder, config));
+  };
+  EXPECT_EQ(answer(false, false, false), Said{"warning missing-tied-weight"});
+  EXPECT_EQ(answer(true, true, false), Said{"warning missing-tied-weight"});
+  EXPECT_EQ(answer(true, false, false), Said{});
+  EXPECT_EQ(answer(false, true, false), Said{});
+  EXPECT_EQ(answer(true, true, true), Said{"note duplicate-content"});
+}
+
+TEST(Doctor, AsksForTheScalesOfEightBits) {
+  std::vector<std::uint8_t> codes(64);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = static_cast<std::uint8_t>(0x60 + i % 24 + (i % 2) * 128);  // to the end of the range
+  CheckpointBuilder builder;
+  builder.add_raw("a.weight", DType::f8_e4m3, {8, 8}, codes.data(), codes.size());
+  EXPECT_EQ(said(examined(builder)), Said{"warning missing-scale"});
+  builder.add_random("a.weight_scale", {1});
+  EXPECT_EQ(said(examined(builder)), Said{});
+  for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>((code & 0x87) | 0x10);
+  CheckpointBuilder cast;
+  cast.add_raw("a.weight", DType::f8_e4m3, {8, 8}, codes.data(), codes.size());
+  EXPECT_EQ(said(examined(cast)), Said{"note missing-scale"});
+}
+
+TEST(Doctor, KnowsSubnormalsAndWrappers) {
+  CheckpointBuilder builder;
+  auto values = builder.random({8, 8});
+  for (std::size_t i = 0; i < 10; ++i) values[i] = 1e-40f;
+  builder.add("_orig_mod.a.weight", {8, 8}, values);
+  EXPECT_EQ(said(examined(builder)), (Said{"warning subnormal", "note wrapper-prefix"}));
+}
+
+TEST(Doctor, GoesOnAroundWhatCannotBeRead) {
+  CheckpointBuilder builder;
+  builder.add_random("a.weight", {4, 4});
+  builder.made.tensors[0].storage_offset = 99;
+  builder.add("b.weight", {4, 4}, std::vector<float>(16, 0.0f));
+  EXPECT_EQ(said(examined(builder)), (Said{"damage out-of-storage", "warning all-zero"}));
+
+  builder.made.files[1].source = std::make_shared<RangeSource>(64);
+  std::vector<Finding> findings;
+  const auto result = examine(builder.made, {}, {}, findings);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code(), Code::need_range);
+}
+
+TEST(Roles, AreReadFromNames) {
+  const auto role = [](std::string_view name, std::size_t rank) {
+    const std::vector<std::uint64_t> shape(rank, 4);
+    Tensor tensor;
+    tensor.name = name;
+    tensor.shape = shape;
+    return role_of(tensor);
+  };
+  EXPECT_EQ(role("model.layers.0.input_layernorm.weight", 1), TensorRole::norm);
+  EXPECT_EQ(role("model.layers.0.mlp.up_proj.weight", 2), TensorRole::weight);
+  EXPECT_EQ(role("model.embed_tokens.weight", 2), TensorRole::embedding);
+  EXPECT_EQ(role("h.0.attn.bias", 4), TensorRole::mask);
+  EXPECT_EQ(role("h.0.attn.c_attn.bias", 1), TensorRole::bias);
+  EXPECT_EQ(role("q.lora_A.default.weight", 2), TensorRole::adapter);
+  EXPECT_EQ(role("bert.embeddings.position_ids", 2), TensorRole::index);
+  EXPECT_EQ(numberless("a.12.b.3"), "a.#.b.#");
+  EXPECT_EQ(layer_module("model.layers.12.q.weight"), "model.layers.12");
+  EXPECT_EQ(layer_module("lm_head.weight"), "");
+}
+
+}  // namespace
+}  // namespace assay::analysis
