@@ -353,12 +353,13 @@ void LayerBuilder::turn_routers(std::uint64_t stored) {
   if (layer_.routers.size() != 1) return;
   Router& router = layer_.routers[0];
   const std::uint64_t other = checkpoint_.tensors[router.tensor].shape[1 - router.axis];
+  if (router.experts == stored) return;
   const bool said = config_.experts && router.experts != config_.experts->value && other == config_.experts->value;
   const bool is_hidden = std::ranges::any_of(layer_.experts[0].parts, [&](const ExpertPart& part) {
     const bool known = part.kind == PartKind::weight && part.role != ExpertRole::other;
     return known && router.experts == (part.role == ExpertRole::down ? part.rows : part.cols);
   });
-  const bool shown = !config_.experts && router.experts != stored && other == stored && is_hidden;
+  const bool shown = !config_.experts && other == stored && is_hidden;
   if (!said && !shown) return;
   router.axis = 1 - router.axis;
   router.experts = other;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/doctor/roles.hpp"
 #include "base/text.hpp"
 #include "report/screens.hpp"
 #include "report/table.hpp"
@@ -224,21 +225,35 @@ std::string last_part(std::string_view module, std::string_view prefix) {
   return std::string(rest);
 }
 
-void write_layers(Writer& out, const Style& style, const Checkpoint& checkpoint, const Moe& moe) {
-  Table table({{.title = "LAYER", .flexible = true},
-               {.title = "EXPERTS", .right = true},
-               {.title = "STORED"},
-               {.title = "EACH", .right = true},
-               {.title = "ROUTER"},
-               {.title = "SHARED"},
-               {.title = "NORM"},
-               {.title = "ROUTER ROWS"},
-               {.title = "NOTE"}});
+/// The one name that all layers have but for their number, "model.layers.#.mlp"; "" where they differ in more than that.
+std::string common_name(const Moe& moe) {
+  const std::string name = analysis::numberless(moe.layers[0].prefix);
+  for (std::size_t i = 0; i < moe.layers.size(); ++i) {
+    const MoeLayer& layer = moe.layers[i];
+    if (!layer.layer || analysis::numberless(layer.prefix) != name || (i > 0 && layer.layer == moe.layers[i - 1].layer)) return "";
+  }
+  return name;
+}
+
+std::string layer_text(const Style& style, const MoeLayer& layer, bool numbered) {
+  return (numbered ? decimal(*layer.layer) : shown_name(style, layer.prefix)) + (layer.extra ? " (extra)" : "");
+}
+
+void write_layers(Writer& out, const Style& style, const Checkpoint& checkpoint, const Moe& moe, bool numbered) {
+  const bool wide = style.width == 0 || style.width >= 100;
+  std::vector<Column> columns = {{.title = "LAYER", .right = numbered, .flexible = !numbered}, {.title = "EXPERTS", .right = true}};
+  if (wide) columns.insert(columns.end(), {{.title = "STORED"}, {.title = "EACH", .right = true}});
+  columns.insert(columns.end(), {{.title = "ROUTER"}, {.title = "SHARED"}, {.title = "NORM"}});
+  if (wide) columns.push_back({.title = "ROUTER ROWS"});
+  columns.push_back({.title = "NOTE", .flexible = numbered, .cut_end = true});
+  Table table(std::move(columns));
   for (const MoeLayer& layer : moe.layers) {
-    table.cell(shown_name(style, layer.prefix) + (layer.extra ? " (extra)" : ""));
+    table.cell(layer_text(style, layer, numbered));
     table.cell(layer.missing_count > 0 ? concat(layer.experts.size(), " of ", layer.count) : decimal(layer.count));
-    table.cell(stacking_name(layer.stacking), Tone::faint);
-    table.cell(layer.experts.empty() ? std::string() : count_text(layer.experts[0].parameters));
+    if (wide) {
+      table.cell(stacking_name(layer.stacking), Tone::faint);
+      table.cell(layer.experts.empty() ? std::string() : count_text(layer.experts[0].parameters));
+    }
     if (layer.routers.empty()) {
       table.cell("none", Tone::caution);
     } else {
@@ -247,19 +262,19 @@ void write_layers(Writer& out, const Style& style, const Checkpoint& checkpoint,
     }
     table.cell(layer.shared.empty() ? std::string() : shown_name(style, last_part(layer.shared[0], layer.prefix)), Tone::faint);
     table.cell(range_text(layer, &Expert::norm));
-    table.cell(layer.routers.empty() ? std::string() : range_text(layer, &Expert::router_norm));
+    if (wide) table.cell(layer.routers.empty() ? std::string() : range_text(layer, &Expert::router_norm));
     table.cell(note_text(style, layer), layer.dead.empty() && layer.missing.empty() ? Tone::accent : Tone::bad);
   }
   table.write(out, style);
 }
 
-void write_plan_screen(Writer& out, const Style& style, const Moe& moe, const MoePlan& plan) {
-  out.put(concat("\nkeeping ", plan.keep, " experts per layer saves ", count_text(plan.parameters_saved), " parameters, ",
-                 bytes_text(style, plan.bytes_saved), style.exact_bytes ? " bytes" : "", "; no file is changed\n"));
-  Table table({{.title = "LAYER", .flexible = true}, {.title = "DROP", .right = true}, {.title = "WHY"}});
+void write_plan_screen(Writer& out, const Style& style, const Moe& moe, const MoePlan& plan, bool numbered) {
+  out.put(concat("\nkeeping ", plan.keep, plan.keep == 1 ? " expert" : " experts", " per layer saves ", count_text(plan.parameters_saved),
+                 " parameters, ", bytes_text(style, plan.bytes_saved), style.exact_bytes ? " bytes" : "", "; no file is changed\n"));
+  Table table({{.title = "LAYER", .right = numbered, .flexible = !numbered}, {.title = "DROP", .right = true}, {.title = "WHY"}});
   for (std::size_t i = 0; i < plan.layers.size(); ++i) {
     for (const MoePlan::Drop& drop : plan.layers[i].drop) {
-      table.cell(shown_name(style, moe.layers[i].prefix));
+      table.cell(layer_text(style, moe.layers[i], numbered));
       table.cell(decimal(drop.expert));
       table.cell(why_text(drop));
     }
@@ -285,9 +300,11 @@ void write_moe_screen(Writer& out, const Style& style, std::string_view title, c
   if (!first.count_from.empty()) out.put(concat("; counted by ", escape(first.count_from, 80)));
   if (first.layout != analysis::ExpertLayout::unknown)
     out.put(concat("; ", analysis::layout_name(first.layout), " layout by ", escape(first.layout_from, 80)));
+  const std::string common = common_name(moe);
+  if (!common.empty()) out.put(concat("\nin ", shown_name(style, common)));
   out.put("\n\n");
-  write_layers(out, style, checkpoint, moe);
-  if (plan != nullptr) write_plan_screen(out, style, moe, *plan);
+  write_layers(out, style, checkpoint, moe, !common.empty());
+  if (plan != nullptr) write_plan_screen(out, style, moe, *plan, !common.empty());
 }
 
 }  // namespace assay::report

@@ -88,7 +88,7 @@ Result<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& ten
 
 template <class Fn>
 Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart, Code code, std::uint64_t count,
-                          std::string_view word, Fn&& wanted) {
+                          const std::string& amount, Fn&& wanted) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   ASSAY_TRY(const std::uint64_t first, find_first(checkpoint, tensor, wanted));
   const bool normal = code == Code::inf && patient.role == TensorRole::mask;
@@ -97,8 +97,7 @@ Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, 
   std::vector<Fact> facts = {{"count", count}};
   if (first < tensor.numel) facts.push_back({"first", first});
   chart.add(code, normal ? Severity::note : Severity::warning,
-            concat(quote(tensor.name), " has ", count, " ", word, " among its ", tensor.numel, " values", where), tensor.name,
-            std::move(facts));
+            concat(quote(tensor.name), " has ", amount, " among its ", tensor.numel, " values", where), tensor.name, std::move(facts));
   return {};
 }
 
@@ -107,9 +106,10 @@ Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, 
 Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Stats& stats = patient.stats;
   if (stats.nan > 0)
-    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::nan, stats.nan, "NaN", [](double x) { return std::isnan(x); }));
-  if (stats.pos_inf + stats.neg_inf > 0)
-    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, stats.pos_inf + stats.neg_inf, "infinities",
+    ASSAY_CHECK(
+        tell_special(checkpoint, patient, chart, Code::nan, stats.nan, concat(stats.nan, " NaN"), [](double x) { return std::isnan(x); }));
+  if (const std::uint64_t infinities = stats.pos_inf + stats.neg_inf; infinities > 0)
+    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, infinities, counted(infinities, "infinity", "infinities"),
                              [](double x) { return std::isinf(x); }));
   return {};
 }

@@ -68,7 +68,7 @@ TEST(Doctor, PlacesWhatIsNotFinite) {
   const auto findings = examined(builder);
   ASSERT_EQ(said(findings), (Said{"warning nan", "warning inf"}));
   EXPECT_EQ(findings[0].message, "'w' has 2 NaN among its 20 values, the first at [2, 3]");
-  EXPECT_EQ(findings[1].message, "'w' has 1 infinities among its 20 values, the first at [1, 2]");
+  EXPECT_EQ(findings[1].message, "'w' has 1 infinity among its 20 values, the first at [1, 2]");
 }
 
 TEST(Doctor, FindsFlatMatricesAndDeadRows) {
