@@ -31,6 +31,8 @@ class Findings {
   static constexpr std::size_t kPerCode = 1000;
 
   void add(Finding finding);
+  /// Puts a finding that sums up the others before them.
+  void add_first(Finding finding);
   const std::vector<Finding>& list() const { return list_; }
   /// How many findings of this code were made beyond those kept.
   std::size_t suppressed(Code code) const;

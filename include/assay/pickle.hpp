@@ -145,15 +145,21 @@ Graph parse(ByteView stream, const Limits& limits = {});
 /// The same, with the bytes owned by the graph.
 Graph parse(ByteBlock stream, const Limits& limits = {});
 
+/// Bytes between the opcodes that are no part of the pickle.
+struct Inlay {
+  std::uint64_t skip = 0;  ///< padding to step over
+  std::uint64_t size = 0;  ///< what stands behind it; it becomes a bytes node, the last item(…) of the object it belongs to
+};
 /// What some loaders read from the stream past the pickle machine: joblib puts an array's bytes right behind the BUILD of its wrapper.
 class RawReader {
  public:
   virtual ~RawReader() = default;
-  /// Bytes to step over behind the BUILD of `object`, which left `rest` of the stream; 0 for none.
-  virtual std::uint64_t raw_bytes(const Graph& graph, Node object, ByteView rest) = 0;
+  /// What stands behind the BUILD of `object`, which left `rest` of the stream; {} for nothing.
+  virtual Inlay raw_bytes(const Graph& graph, Node object, ByteView rest) = 0;
 };
 /// The same, stepping over what `raw` says.
 Graph parse(ByteView stream, const Limits& limits, RawReader& raw);
+Graph parse(ByteBlock stream, const Limits& limits, RawReader& raw);
 
 /// A value as short text for messages and metadata: {'a': 1, 'b': collections.OrderedDict()}. Cut with "…" behind about
 /// `max_bytes`; cycles and deep nesting are "…" too. Cost: that of the text.

@@ -50,6 +50,11 @@ class ByteBlock {
       : owned_(std::move(owned)), view_({owned_.get(), n}, offset) {}
 
   const ByteView& view() const { return view_; }
+  /// `n` bytes from `pos`, with the whole block's ownership. Precondition as ByteView::slice has.
+  ByteBlock part(std::size_t pos, std::size_t n) && {
+    view_ = view_.slice(pos, n);
+    return std::move(*this);
+  }
   bool owns() const { return owned_ != nullptr; }
 
  private:

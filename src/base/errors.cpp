@@ -91,6 +91,20 @@ void Findings::add(Finding finding) {
   if (++counts_[finding.code] <= kPerCode) list_.push_back(std::move(finding));
 }
 
+void Findings::add_first(Finding finding) {
+  worst_ = std::max(worst_, finding.severity);
+  ++counts_[finding.code];
+  list_.insert(list_.begin(), std::move(finding));
+  // What is kept of a code stays at most kPerCode, so that suppressed() counts right.
+  const Code code = list_.front().code;
+  if (counts_[code] <= kPerCode) return;
+  for (std::size_t i = list_.size(); i-- > 1;) {
+    if (list_[i].code != code) continue;
+    list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+}
+
 std::size_t Findings::suppressed(Code code) const {
   const auto found = counts_.find(code);
   return found == counts_.end() || found->second <= kPerCode ? 0 : found->second - kPerCode;

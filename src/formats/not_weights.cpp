@@ -40,11 +40,6 @@ std::string gzip_name(const ProbeInput& input) {
   return name.empty() ? std::string() : concat(" of ", quote(name));
 }
 
-std::string numpy_version(const ProbeInput& input) {
-  const std::string_view bytes = head(input);
-  return bytes.size() < 8 ? std::string() : concat(" (npy ", static_cast<unsigned>(bytes[6]), '.', static_cast<unsigned>(bytes[7]), ')');
-}
-
 std::string ggjt_words(const ProbeInput& input) { return version_at_4(input) + ", a llama.cpp format from before GGUF"; }
 
 std::string gguf_words(const ProbeInput& input) { return version_at_4(input) + ", which this version does not read"; }
@@ -63,7 +58,6 @@ constexpr Magic kMagics[] = {
     {0, "fmgg"sv, Code::ggml_legacy, "ggmf", ggjt_words},
     {0, "tjgg"sv, Code::ggml_legacy, "ggjt", ggjt_words},
     {0, "algg"sv, Code::ggml_legacy, "ggla", ggjt_words},
-    {0, "\x93NUMPY"sv, Code::numpy_array, "NumPy array", numpy_version},
     {0, "\x89HDF\r\n\x1a\n"sv, Code::hdf5, "HDF5 file (Keras, MATLAB)"},
     {512, "\x89HDF\r\n\x1a\n"sv, Code::hdf5, "HDF5 file behind a 512-byte user block"},
     {1024, "\x89HDF\r\n\x1a\n"sv, Code::hdf5, "HDF5 file behind a 1024-byte user block"},
@@ -91,8 +85,6 @@ constexpr Magic kMagics[] = {
     {8, "WEBPVP8"sv, Code::image, "WebP picture"},
 };
 
-constexpr std::string_view kTorchTarMembers[] = {"sys_info", "pickle", "storages", "tensors"};
-
 /// A result of a recogniser: what the bytes are and how sure that is.
 struct Known {
   Code code;
@@ -103,10 +95,6 @@ using Recogniser = std::optional<Known> (*)(const ProbeInput&);
 
 std::optional<Known> tar(const ProbeInput& input) {
   if (!at(head(input), 257, "ustar")) return std::nullopt;
-  const std::string_view member = head(input).substr(0, 100);
-  for (const std::string_view name : kTorchTarMembers)
-    if (member.starts_with(name) && (member[name.size()] == '\0' || member[name.size()] == '/'))
-      return Known{Code::unsupported_format, "torch.save file of the first kind (a tar, torch 0.1), which this version does not read"};
   return Known{Code::tar_archive, "tar archive" + first_tar_member(input)};
 }
 
@@ -130,19 +118,6 @@ std::optional<Known> windows_program(const ProbeInput& input) {
   const auto header = load_le<std::uint32_t>(input.head.data() + 60);
   if (!at(bytes, header, "PE\0\0"sv) && !at(bytes, 0, "MZqFpD")) return std::nullopt;
   return Known{Code::executable, "Windows program or library"};
-}
-
-std::optional<Known> pickle(const ProbeInput& input) {
-  const std::string_view bytes = head(input);
-  if (bytes.size() < 3 || bytes[0] != '\x80' || bytes[1] < 2 || bytes[1] > 5) return std::nullopt;
-  // torch.save's magic number stands first in its legacy stream, behind a FRAME from protocol 4 on.
-  const std::string_view first =
-      bytes.substr(2).starts_with('\x95') ? bytes.substr(std::min<std::size_t>(11, bytes.size())) : bytes.substr(2);
-  if (first.starts_with("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
-    return Known{Code::unsupported_format, "torch.save file from before 1.6 (legacy stream), which this version does not read"};
-  return Known{Code::unsupported_format,
-               concat("plain pickle (protocol ", static_cast<unsigned>(bytes[1]), "), not torch.save, which this version does not read"),
-               60};
 }
 
 std::optional<Known> tensorflow_table(const ProbeInput& input) {
@@ -190,7 +165,7 @@ std::optional<Known> only_zeros(const ProbeInput& input) {
                                        " bytes): the space was reserved, the content never written")};
 }
 
-constexpr Recogniser kRecognisers[] = {tar, bzip2, windows_program, tensorflow_table, only_zeros, pickle, protobuf, msgpack, zlib};
+constexpr Recogniser kRecognisers[] = {tar, bzip2, windows_program, tensorflow_table, only_zeros, protobuf, msgpack, zlib};
 
 }  // namespace
 

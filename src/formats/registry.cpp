@@ -6,8 +6,12 @@
 #include "base/try.hpp"
 #include "formats/format.hpp"
 #include "formats/not_weights.hpp"
+#include "formats/npy.hpp"
+#include "formats/plain_pickle.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/shard_set.hpp"
+#include "formats/torch_legacy.hpp"
+#include "formats/torch_tar.hpp"
 #include "formats/torch_zip.hpp"
 
 namespace assay::formats {
@@ -23,6 +27,11 @@ constexpr Format kFormats[] = {
     {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip},
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},
+    {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true},
+    {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar},
+    {"npy", "NumPy array", ".npy", probe_npy, open_npy, true},
+    {"npz", "NumPy archive", ".npz", probe_npz, open_npz},
+    {"pickle", "Python pickle", ".pkl .pickle .joblib", probe_pickle, open_pickle},
 };
 
 /// Extensions that make people expect a certain format.

@@ -4,11 +4,10 @@
 //   torch before 1.6   magic, version, system, object, keys: five pickles; then for each key  count i64, count elements
 //   torch 0.1 (tar)    storages: n; n × { pickle (key, location, class), count i64, elements }; pickle of views
 //                      tensors:  n; n × { pickle, rank i32, 4 bytes, rank × i64, rank × i64, i64 }
-//   joblib             behind an array wrapper's BUILD: the array (arrays.hpp)
+//   joblib             behind an array wrapper's BUILD: the array (containers/joblib.hpp)
 #include <algorithm>
 #include <optional>
 
-#include "analysis/scan/arrays.hpp"
 #include "analysis/scan/judge.hpp"
 #include "analysis/scan/raw_storages.hpp"
 #include "analysis/scan/scanner.hpp"
@@ -82,7 +81,7 @@ Result<Scanner::Stream> Scanner::parse_at(const Piece& piece, std::uint64_t posi
     const std::uint64_t n = std::min({window, left, std::max(limits_.pickle_bytes, kFirstWindow)});
     Stream stream;
     ASSAY_TRY(stream.bytes, piece.source.view(position, n));
-    ArrayReader arrays(limits_);
+    joblib::ArrayReader arrays(limits_);
     stream.graph = pickle::parse(stream.bytes.view(), limits_, arrays);
     stream.nested = arrays.take_nested();
     const auto& broken = stream.graph.broken();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/arith.hpp"
+
 namespace assay::pickle {
 
 namespace {
@@ -333,9 +335,15 @@ void load_frame(Machine& m, const Step& step) {
 void Machine::skip_raw(Node object) {
   if (raw == nullptr || ended) return;
   const std::size_t left = stream.size() - position;
-  const std::uint64_t n = raw->raw_bytes(*graph, object, stream.from(position));
-  if (n > left) return fail(Code::truncated, concat("is followed by ", n, " bytes of an array, ", left, " are left"));
-  position += static_cast<std::size_t>(n);
+  const auto [skip, size] = raw->raw_bytes(*graph, object, stream.from(position));
+  if (skip == 0 && size == 0) return;
+  if (!within(skip, size, left)) return fail(Code::truncated, concat("is followed by ", size, " bytes of an array, ", left, " are left"));
+  const std::size_t at = position + static_cast<std::size_t>(skip);
+  if (kind(object) == Kind::call) {
+    const Node bytes = add_characters(Kind::bytes, in_stream(at, static_cast<std::size_t>(size)));
+    if (bytes == kNoNode || !extend(data.calls[data.cells[object].value].items, {&bytes, 1})) return;
+  }
+  position = at + static_cast<std::size_t>(size);
   if (position >= frame_end) frame_end = 0;
 }
 
@@ -362,6 +370,13 @@ Graph parse(ByteBlock stream, const Limits& limits) {
   graph.data().owned = std::move(stream);
   graph.data().stream = graph.data().owned.view();
   return parse_into(std::move(graph), limits);
+}
+
+Graph parse(ByteBlock stream, const Limits& limits, RawReader& raw) {
+  Graph graph;
+  graph.data().owned = std::move(stream);
+  graph.data().stream = graph.data().owned.view();
+  return parse_into(std::move(graph), limits, &raw);
 }
 
 Graph parse(ByteView stream, const Limits& limits, RawReader& raw) {

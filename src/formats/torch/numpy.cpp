@@ -5,6 +5,7 @@
 //           _frombuffer(bytearray, dtype, shape, "C" or "F")                                     protocol 5
 //   scalar  scalar(dtype, raw bytes)
 //   dtype   dtype("f8", False, True) and BUILD (3, "<", None, names, fields, item size, alignment, flags)
+//   joblib  NumpyArrayWrapper() and BUILD {shape, order, dtype, …}; its bytes stand behind that opcode (containers/joblib.hpp)
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,16 +13,14 @@
 
 #include "base/half.hpp"
 #include "base/text.hpp"
+#include "formats/torch/numpy.hpp"
 #include "formats/torch/rebuild.hpp"
 
 namespace assay::formats::torch {
 
 namespace {
 
-struct NumpyType {
-  DType dtype = DType::unknown;
-  char kind = 0;  ///< numpy's letter: b i u f c U S V O M m
-  bool big_endian = false;
+struct NamedType : NumpyType {
   std::string text;  ///< "f8", for people
 };
 
@@ -29,13 +28,13 @@ constexpr struct {
   std::string_view code;
   DType dtype;
 } kTypeCodes[] = {
-    {"b1", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16},   {"u2", DType::u16},
+    {"b1", DType::bool_}, {"?", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16},   {"u2", DType::u16},
     {"i4", DType::i32},   {"u4", DType::u32}, {"i8", DType::i64}, {"u8", DType::u64},   {"f2", DType::f16},
     {"f4", DType::f32},   {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
 };
 
-NumpyType read_type(const Graph& graph, Node n) {
-  NumpyType type;
+NamedType read_type(const Graph& graph, Node n) {
+  NamedType type;
   if (kind_of(graph, n) != Kind::call) {
     type.text += pickle::describe(graph, n);
     return type;
@@ -47,14 +46,10 @@ NumpyType read_type(const Graph& graph, Node n) {
     type.text = kind_of(graph, code) == Kind::global ? std::string(graph.global(code).name) : "";
     if (type.text != "float8_e4m3" && type.text != "float8_e4m3b11fnuz") type.dtype = dtype_from_torch(type.text).value_or(DType::unknown);
   }
-  std::string_view plain = type.text;
-  if (!plain.empty() && std::string_view("<>|=").find(plain.front()) != std::string_view::npos) {
-    type.big_endian = plain.front() == '>';
-    plain.remove_prefix(1);
-  }
-  if (!plain.empty()) type.kind = plain.front();
-  for (const auto& row : kTypeCodes)
-    if (row.code == plain) type.dtype = row.dtype;
+  const NumpyType plain = numpy_type(type.text);
+  type.big_endian = plain.big_endian;
+  type.kind = plain.kind;
+  if (plain.dtype != DType::unknown) type.dtype = plain.dtype;
   for (const Node state : graph.states(n)) {
     const Node order = item_at(graph, state, 1);
     if (is_text(kind_of(graph, order))) type.big_endian = graph.text(order) == ">";
@@ -62,7 +57,7 @@ NumpyType read_type(const Graph& graph, Node n) {
   return type;
 }
 
-void describe_array(const Graph& graph, const NumpyType& type, Node shape, Rebuilt& out) {
+void describe_array(const Graph& graph, const NamedType& type, Node shape, Rebuilt& out) {
   out.form = Form::value;
   out.is_object = true;
   out.text = concat("numpy.ndarray of ", type.text, " ");
@@ -70,7 +65,7 @@ void describe_array(const Graph& graph, const NumpyType& type, Node shape, Rebui
 }
 
 void set_array(const Graph& graph, Node bytes, Node dtype, Node shape, bool fortran, Rebuilt& out) {
-  const NumpyType type = read_type(graph, dtype);
+  const NamedType type = read_type(graph, dtype);
   const auto raw = bytes == kNoNode ? std::nullopt : raw_bytes(graph, bytes);
   if (type.dtype == DType::unknown || !raw) return describe_array(graph, type, shape, out);
   out.form = Form::array;
@@ -116,7 +111,36 @@ std::string text_of_complex(std::span<const std::byte> bytes, const NumpyType& t
   return concat(text, imaginary.starts_with('-') ? "" : "+", imaginary, "j)");
 }
 
+// The state that joblib's wrapper was last built with.
+Node joblib_state(const Graph& graph, Node wrapper) {
+  const auto states = graph.states(wrapper);
+  return states.empty() || kind_of(graph, states.back()) != Kind::dict ? kNoNode : states.back();
+}
+
 }  // namespace
+
+NumpyType numpy_type(std::string_view text) {
+  NumpyType type;
+  if (!text.empty() && std::string_view("<>|=").find(text.front()) != std::string_view::npos) {
+    type.big_endian = text.front() == '>';
+    text.remove_prefix(1);
+  }
+  if (!text.empty()) type.kind = text.front();
+  for (const auto& row : kTypeCodes)
+    if (row.code == text) type.dtype = row.dtype;
+  return type;
+}
+
+void rebuild_joblib_array(const Call& call, Rebuilt& out) {
+  const Graph& graph = call.graph;
+  const Node state = joblib_state(graph, call.node);
+  if (state == kNoNode) return;
+  const std::size_t inlays = graph.length(call.node);
+  const Node order = graph.get(state, "order");
+  const bool fortran = is_text(kind_of(graph, order)) && graph.text(order) == "F";
+  const Node bytes = inlays == 0 ? kNoNode : graph.item(call.node, inlays - 1);
+  set_array(graph, bytes, graph.get(state, "dtype"), graph.get(state, "shape"), fortran, out);
+}
 
 void rebuild_numpy_array(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
@@ -139,7 +163,7 @@ void rebuild_numpy_buffer(const Call& call, Rebuilt& out) {
 
 void rebuild_numpy_scalar(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
-  const NumpyType type = read_type(graph, call.arg(0));
+  const NamedType type = read_type(graph, call.arg(0));
   const auto raw = raw_bytes(graph, call.arg(1));
   std::array<std::byte, 256> buffer{};
   out.form = Form::value;
@@ -177,7 +201,7 @@ void rebuild_numpy_scalar(const Call& call, Rebuilt& out) {
 }
 
 void rebuild_numpy_dtype(const Call& call, Rebuilt& out) {
-  const NumpyType type = read_type(call.graph, call.node);
+  const NamedType type = read_type(call.graph, call.node);
   out.form = Form::value;
   out.text = concat("numpy.", type.big_endian ? ">" : "", type.text);
 }

@@ -213,6 +213,9 @@ void rebuild_uninitialized(const Call&, Rebuilt& out) {
 // build_intlist(list), restore_type_tag(container, type): the container itself
 void rebuild_tagged(const Call& call, Rebuilt& out) { refer(out, call.arg(0)); }
 
+// (bytes of a whole legacy stream, whose object is one storage)
+void rebuild_embedded(const Call&, Rebuilt& out) { out.form = Form::storage; }
+
 // Generator(device) and BUILD (seed, offset, state)
 void rebuild_generator(const Call& call, Rebuilt& out) {
   out.form = Form::container;
@@ -247,6 +250,7 @@ constexpr Row kRows[] = {
     {"torch", "Size", rebuild_size},
     {"torch", "device", rebuild_device},
     {"torch.serialization", "_get_layout", rebuild_layout},
+    {"torch.storage", "_load_from_bytes", rebuild_embedded},
     {"torch._C", "Generator", rebuild_generator},
     {"torch.jit._pickle", "build_intlist", rebuild_tagged},
     {"torch.jit._pickle", "build_doublelist", rebuild_tagged},
@@ -270,6 +274,8 @@ constexpr Row kRows[] = {
     {"numpy*", "_reconstruct", rebuild_numpy_array},
     {"numpy*", "_frombuffer", rebuild_numpy_buffer},
     {"numpy*", "scalar", rebuild_numpy_scalar},
+    {"joblib.numpy_pickle", "NumpyArrayWrapper", rebuild_joblib_array},
+    {"sklearn.externals.joblib.numpy_pickle", "NumpyArrayWrapper", rebuild_joblib_array},
     {"numpy", "dtype", rebuild_numpy_dtype},
     {"pathlib*", "PosixPath", rebuild_path},
     {"pathlib*", "WindowsPath", rebuild_path},

@@ -20,6 +20,7 @@ enum class Form : std::uint8_t {
   alias,      ///< another node with something around it: Rebuilt::inner
   container,  ///< only what is in Rebuilt::groups
   value,      ///< plain: Rebuilt::text says it
+  storage,    ///< a storage whose bytes stand in the pickle
   number,     ///< a number or boolean that the file spells as bytes: Rebuilt::scalar
 };
 
@@ -107,6 +108,8 @@ void rebuild_numpy_array(const Call& call, Rebuilt& out);
 void rebuild_numpy_buffer(const Call& call, Rebuilt& out);
 void rebuild_numpy_scalar(const Call& call, Rebuilt& out);
 void rebuild_numpy_dtype(const Call& call, Rebuilt& out);
+
+void rebuild_joblib_array(const Call& call, Rebuilt& out);
 
 // plain_objects.cpp
 void rebuild_size(const Call& call, Rebuilt& out);

@@ -7,26 +7,11 @@
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "formats/torch/embedded.hpp"
 
 namespace assay::formats::torch {
 
 namespace {
-
-// Bytes that stand in the pickle but not in the file as such: the pickle was inflated, or protocol 2 spelled them as Latin-1 text.
-class PickledBytes final : public Producer {
- public:
-  PickledBytes(std::shared_ptr<const Graph> graph, RawBytes raw) : graph_(std::move(graph)), raw_(raw) {}
-  Result<ByteBlock> load(const ByteSource&) const override {
-    const auto size = static_cast<std::size_t>(raw_.size);
-    auto bytes = std::make_unique<std::byte[]>(size);
-    copy_bytes(*graph_, raw_, {bytes.get(), size});
-    return ByteBlock(std::move(bytes), size, graph_->offset(raw_.node));
-  }
-
- private:
-  std::shared_ptr<const Graph> graph_;
-  RawBytes raw_;
-};
 
 std::optional<std::uint64_t> product(std::span<const std::uint64_t> shape) {
   // A zero anywhere makes the tensor empty, whatever the other sizes would give.
@@ -123,7 +108,9 @@ Result<void> TensorTable::read(Node node, const TensorNodes& nodes) {
   spec_.conj = nodes.conj;
   spec_.neg = nodes.neg;
   // The dtype first: a tensor that fails later is still listed with it.
-  if (!nodes.meta) {
+  if (!nodes.meta && is_embedded(graph_, nodes.storage)) {
+    use_embedded(nodes.storage);
+  } else if (!nodes.meta) {
     bool described = false;
     if (kind_of(graph_, nodes.storage) != Kind::persistent && nodes.storage != kNoNode) {
       ASSAY_TRY(described, source_.describe(graph_, nodes.storage, spec_));
@@ -164,13 +151,21 @@ Result<std::uint32_t> TensorTable::add(std::string_view name, Node node, const T
   spec_.shape.clear();
   spec_.stride.clear();
   spec_.parameter = parameter;
+  own_ = nullptr;
   return list(name, node, read(node, nodes));
 }
 
 Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node node) {
   spec_ = {};
-  ASSAY_TRY(const bool described, source_.describe(graph_, node, spec_));
-  if (described) return list(name, node, {});
+  own_ = nullptr;
+  if (is_embedded(graph_, node)) {
+    use_embedded(node);
+    spec_.shape = {spec_.storage->view_numel.value_or(spec_.storage->numel)};
+    return list(name, node, {});
+  }
+  auto described = source_.describe(graph_, node, spec_);
+  if (!described) return list(name, node, fail(std::move(described).error()));
+  if (*described) return list(name, node, {});
   auto id = read_storage_id(graph_, node, checkpoint_.arena());
   if (!id) return list(name, node, fail(std::move(id).error()));
   spec_.dtype = id->dtype;
@@ -222,14 +217,14 @@ std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
   return std::nullopt;
 }
 
-Result<std::uint32_t> TensorTable::list(std::string_view name, Node node, Result<void> read, Entry* own) {
+Result<std::uint32_t> TensorTable::list(std::string_view name, Node node, Result<void> read) {
   if (!read && read.error().code() == Code::need_range) return fail(std::move(read).error());
   const auto index = static_cast<std::uint32_t>(checkpoint_.tensors.size());
   Tensor tensor;
   tensor.name = checkpoint_.arena().text(name);
   tensor.dtype = spec_.dtype;
   tensor.source_dtype =
-      own ? checkpoint_.arena().text(concat("numpy.", dtype_info(spec_.dtype).torch)) : type_text(spec_.dtype, spec_.dtype_text);
+      spec_.numpy ? checkpoint_.arena().text(concat("numpy.", dtype_info(spec_.dtype).torch)) : type_text(spec_.dtype, spec_.dtype_text);
   tensor.conj = spec_.conj;
   tensor.neg = spec_.neg;
   tensor.parameter = spec_.parameter;
@@ -243,8 +238,8 @@ Result<std::uint32_t> TensorTable::list(std::string_view name, Node node, Result
   }
   if (wrong) {
     refuse(tensor, node, Finding::from(*wrong));
-  } else if (own != nullptr) {
-    check_size(tensor, node, *own);
+  } else if (own_ != nullptr) {
+    check_size(tensor, node, *own_);
   } else if (spec_.storage) {
     ASSAY_TRY(Entry* const entry, entry_of(*spec_.storage));
     check_size(tensor, node, *entry);
@@ -269,12 +264,34 @@ Result<TensorTable::Entry*> TensorTable::entry_of(const StorageId& id) {
   entry.storage = static_cast<std::uint32_t>(checkpoint_.storages.size());
   entry.claimed = id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
   if (id.dtype == DType::unknown) entry.claimed = storage->nbytes;
-  if (entry.claimed < storage->nbytes && !id.view_numel)
+  if (entry.claimed < storage->nbytes && !id.view_numel && !source_.compares_sizes())
     tell_sizes(Severity::note,
                concat("the pickle claims ", entry.claimed, " bytes of storage ", quote(id.key), ", which has ", storage->nbytes), entry,
                *storage);
   checkpoint_.storages.push_back(*std::move(storage));
   return &entry;
+}
+
+// Makes the storage within the pickle's bytes that of the tensor in hand.
+void TensorTable::use_embedded(Node call) {
+  const Node bytes = item_at(graph_, graph_.args(call), 0);
+  const auto [at, fresh] = embedded_.try_emplace(bytes);
+  Embedded& embedded = at->second;
+  if (fresh) {
+    auto found = find_embedded(pickle_.graph, bytes, pickle_.in_file, checkpoint_.arena(), limits_);
+    if (!found) {
+      embedded.entry.failure = std::make_unique<Finding>(Finding::from(found.error()));
+    } else {
+      embedded.id = found->id;
+      embedded.entry.storage = static_cast<std::uint32_t>(checkpoint_.storages.size());
+      found->storage.file = pickle_.file;
+      checkpoint_.storages.push_back(std::move(found->storage));
+    }
+  }
+  own_ = &embedded.entry;
+  spec_.storage = embedded.id;
+  spec_.dtype = embedded.id.dtype;
+  spec_.dtype_text = embedded.id.class_name;
 }
 
 void TensorTable::tell_sizes(Severity severity, std::string what, Entry& entry, const Storage& storage) {
@@ -330,13 +347,17 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   }
   const std::uint64_t needed = bits_to_bytes(*end_bits);
   if (needed > available) {
+    if (needed <= claimed && own_ == nullptr && source_.is_cut(id.key)) {
+      return Error(Code::truncated, concat("the file ends ", storage.nbytes, " bytes into storage ", quote(id.key), "; the tensor needs ", needed))
+          .expected_found(needed, storage.nbytes);
+    }
     const bool lie = claimed > storage.nbytes && needed <= claimed;
     std::string what = lie ? concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes,
                                     "; the tensor needs ", needed)
                            : concat("the tensor reaches byte ", needed, " of storage ", quote(id.key), ", which has ", available);
     return Error(lie ? Code::storage_size_mismatch : Code::out_of_storage, std::move(what)).expected_found(needed, available);
   }
-  if (claimed > storage.nbytes && !entry.told)
+  if (claimed > storage.nbytes && !entry.told && !source_.compares_sizes())
     tell_sizes(Severity::warning,
                concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes), entry, storage);
   const std::uint64_t begin = tensor.storage_offset * bits / 8;
@@ -347,6 +368,7 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
 Result<std::uint32_t> TensorTable::add_array(std::string_view name, Node node, const ArrayNodes& array) {
   spec_ = {};
   spec_.dtype = array.dtype;
+  spec_.numpy = true;
   auto read = read_numbers(node, array.shape, Code::bad_shape, "shape", spec_.shape);
   if (read && array.fortran) {
     std::optional<std::uint64_t> step = 1;
@@ -360,11 +382,8 @@ Result<std::uint32_t> TensorTable::add_array(std::string_view name, Node node, c
   storage.file = pickle_.file;
   storage.nbytes = array.bytes.size;
   storage.big_endian = array.big_endian;
-  const ByteView bytes = array.bytes.latin1 ? ByteView() : graph_.bytes(array.bytes.node);
-  const std::byte* const begin = pickle_.in_file.data();
-  if (!bytes.empty() && !pickle_.in_file.empty() && bytes.data() >= begin && bytes.data() < begin + pickle_.in_file.size())
-    storage.offset = pickle_.in_file.offset(static_cast<std::size_t>(bytes.data() - begin));
-  else storage.producer = std::make_shared<PickledBytes>(pickle_.graph, array.bytes);
+  if (const auto bytes = bytes_in_file(graph_, array.bytes, pickle_.in_file)) storage.offset = bytes->offset();
+  else storage.producer = std::make_shared<PickledBytes>(pickle_.graph, array.bytes, 0, storage.nbytes);
 
   StorageId id;
   id.dtype = DType::u8;
@@ -374,13 +393,16 @@ Result<std::uint32_t> TensorTable::add_array(std::string_view name, Node node, c
   entry.storage = static_cast<std::uint32_t>(checkpoint_.storages.size());
   checkpoint_.storages.push_back(std::move(storage));
 
-  return list(name, node, std::move(read), &entry);
+  own_ = &entry;
+  return list(name, node, std::move(read));
 }
 
 void TensorTable::note_unused_bytes() {
   std::vector<bool> doubtful(checkpoint_.storages.size());
   for (const auto& [key, entry] : entries_)
     if (entry.storage != kNone && entry.doubtful) doubtful[entry.storage] = true;
+  for (const auto& [node, embedded] : embedded_)
+    if (embedded.entry.storage != kNone && embedded.entry.doubtful) doubtful[embedded.entry.storage] = true;
   std::ranges::sort(uses_, [](const Use& a, const Use& b) { return a.storage != b.storage ? a.storage < b.storage : a.begin < b.begin; });
   for (std::size_t i = 0; i < uses_.size();) {
     const Use& first = uses_[i];

@@ -24,6 +24,7 @@ struct TensorSpec {
   DType dtype = DType::unknown;
   std::string_view dtype_text{};  ///< what names it where `dtype` is unknown
   bool meta = false, conj = false, neg = false, parameter = false;
+  bool numpy = false;
 };
 
 /// Where a container keeps the storages that persistent ids name. Each form of torch file supplies its own.
@@ -33,9 +34,13 @@ class StorageSource {
   /// The storage of this key. Called once per key. Fails with `missing-storage` where the container has none; `need-range` ends the
   /// opening.
   virtual Result<Storage> find(const StorageId& id) = 0;
-  /// For containers whose persistent ids name whole tensors (tar), or whose storages come in other ways (bytes within the pickle):
-  /// fills `spec`, or leaves it to the usual reading by giving false.
+  /// For containers whose persistent ids name whole tensors (tar): fills `spec`, or leaves it to the usual reading by giving false. What
+  /// it fails with is the tensor's finding; only `need-range` ends the opening.
   virtual Result<bool> describe(const Graph&, Node, TensorSpec&) { return false; }
+  /// True when the file ends within this storage: the Storage that find() gave holds what is there.
+  virtual bool is_cut(std::string_view) const { return false; }
+  /// True for containers that tell by themselves where a storage's size is not the claimed one.
+  virtual bool compares_sizes() const { return false; }
 };
 
 /// Where the pickle that is being collected stands.
@@ -66,6 +71,10 @@ class TensorTable {
     bool told = false;                 // that its size is not the claimed one
     bool doubtful = false;             // a tensor on it was refused: what is used is not known
   };
+  struct Embedded {
+    StorageId id;
+    Entry entry;
+  };
   struct Use {
     std::uint32_t storage;
     std::uint32_t tensor;
@@ -74,8 +83,9 @@ class TensorTable {
 
   Result<void> read(Node node, const TensorNodes& nodes);
   Result<void> read_numbers(Node node, Node sequence, Code code, std::string_view what, std::vector<std::uint64_t>& out);
-  Result<std::uint32_t> list(std::string_view name, Node node, Result<void> read, Entry* own = nullptr);
+  Result<std::uint32_t> list(std::string_view name, Node node, Result<void> read);
   Result<Entry*> entry_of(const StorageId& id);
+  void use_embedded(Node call);
   void check_size(Tensor& tensor, Node node, Entry& entry);
   void tell_sizes(Severity severity, std::string what, Entry& entry, const Storage& storage);
   std::optional<Error> check_shape(Tensor& tensor);
@@ -91,7 +101,9 @@ class TensorTable {
   StorageSource& source_;
   const Limits& limits_;
   TensorSpec spec_;  // of the tensor in hand; reused, so that a tensor costs no allocation
+  Entry* own_ = nullptr;  // of the tensor in hand, where its storage is not one of the container's
   std::unordered_map<std::string_view, Entry> entries_;
+  std::unordered_map<Node, Embedded> embedded_;  // by the node of the bytes
   std::vector<Use> uses_;
   std::vector<std::string_view> type_texts_;
 };

@@ -284,6 +284,7 @@ Result<void> Walker::list_rebuilt(Node outer, Node node, bool parameter) {
   switch (r.form) {
     case Form::tensor: ASSAY_CHECK(note_tensor(outer, table_.add(name_or("tensor"), node, r.tensor, parameter))); break;
     case Form::array: ASSAY_CHECK(note_tensor(outer, table_.add_array(name_or("tensor"), node, r.array))); break;
+    case Form::storage: ASSAY_CHECK(note_tensor(outer, table_.add_bare_storage(name_or("tensor"), node))); break;
     case Form::value: add_text(text_kind, r.text); break;
     case Form::number:
       if (r.scalar.kind == Kind::boolean) add_entry({.kind = EntryKind::boolean, .boolean = r.scalar.boolean});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/scan/arrays.hpp"
+#include "containers/joblib.hpp"
 
 #include "base/arith.hpp"
 #include "containers/npy.hpp"
 
-namespace assay::scan {
+namespace assay::joblib {
 
 using pickle::Graph;
 using pickle::Kind;
@@ -50,31 +50,32 @@ std::optional<DtypeSize> dtype_size(const Graph& graph, Node node) {
   return found;
 }
 
-std::uint64_t ArrayReader::raw_bytes(const Graph& graph, Node object, ByteView rest) {
-  if (graph.kind(object) != Kind::call || !graph.is_call(object, "joblib.numpy_pickle", "NumpyArrayWrapper")) return 0;
+pickle::Inlay ArrayReader::raw_bytes(const Graph& graph, Node object, ByteView rest) {
+  if (graph.kind(object) != Kind::call) return {};
+  if (!graph.is_call(object, "joblib.numpy_pickle", "NumpyArrayWrapper") &&
+      !graph.is_call(object, "sklearn.externals.joblib.numpy_pickle", "NumpyArrayWrapper"))
+    return {};
   const auto states = graph.states(object);
-  if (states.empty()) return 0;
+  if (states.empty()) return {};
   const Node state = states.back();
   const auto size = dtype_size(graph, graph.get(state, "dtype"));
-  if (!size) return 0;
+  if (!size) return {};
   if (size->objects) {
     nested_.push_back(pickle::parse(rest, limits_));
-    return nested_.back().end_offset() - rest.offset();
+    return {.size = nested_.back().end_offset() - rest.offset()};
   }
   std::optional<std::uint64_t> total = size->bytes;
   const Node shape = graph.get(state, "shape");
-  if (graph.kind(shape) != Kind::tuple) return 0;
+  if (graph.kind(shape) != Kind::tuple) return {};
   for (std::size_t i = 0; i < graph.length(shape); ++i) {
     const Node dimension = graph.item(shape, i);
-    if (graph.kind(dimension) != Kind::integer || graph.integer(dimension) < 0) return 0;
+    if (graph.kind(dimension) != Kind::integer || graph.integer(dimension) < 0) return {};
     if (total) total = checked_mul(*total, static_cast<std::uint64_t>(graph.integer(dimension)));
   }
   const Node alignment = graph.get(state, "numpy_array_alignment_bytes");
-  if (total && alignment != kNoNode && graph.kind(alignment) != Kind::none) {
-    if (rest.empty()) return 1;  // more than is there
-    total = checked_add(*total, 1 + std::to_integer<std::uint64_t>(rest[0]));
-  }
-  return total.value_or(~std::uint64_t{0});
+  std::uint64_t padding = 0;
+  if (alignment != kNoNode && graph.kind(alignment) != Kind::none) padding = rest.empty() ? 1 : 1 + std::to_integer<std::uint64_t>(rest[0]);
+  return {.skip = padding, .size = total.value_or(~std::uint64_t{0})};
 }
 
-}  // namespace assay::scan
+}  // namespace assay::joblib

@@ -9,12 +9,12 @@
 
 #include "assay/pickle.hpp"
 
-namespace assay::scan {
+namespace assay::joblib {
 
 class ArrayReader final : public pickle::RawReader {
  public:
   explicit ArrayReader(const Limits& limits) : limits_(limits) {}
-  std::uint64_t raw_bytes(const pickle::Graph& graph, pickle::Node object, ByteView rest) override;
+  pickle::Inlay raw_bytes(const pickle::Graph& graph, pickle::Node object, ByteView rest) override;
   /// The pickles of object arrays. They refer to the stream's bytes.
   std::vector<pickle::Graph> take_nested() { return std::move(nested_); }
 
@@ -30,4 +30,4 @@ struct DtypeSize {
 /// The item size of a pickled numpy.dtype; nothing when the value is none, or odd.
 std::optional<DtypeSize> dtype_size(const pickle::Graph& graph, pickle::Node node);
 
-}  // namespace assay::scan
+}  // namespace assay::joblib
