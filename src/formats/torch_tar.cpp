@@ -34,6 +34,8 @@ using torch::Node;
 
 constexpr std::string_view kMembers[] = {"sys_info", "pickle", "tensors", "storages"};
 
+constexpr std::string_view kNoStorage = "None";  // a key that no storage has
+
 std::string_view plain_name(std::string_view name) { return name.starts_with("./") ? name.substr(2) : name; }
 
 // A key: an integer, or its decimal text.
@@ -129,6 +131,8 @@ Result<bool> TarContents::describe(const Graph& graph, Node n, torch::TensorSpec
   if (!tensor.storage) {  // an empty tensor; without dimensions it had no elements then
     if (spec.shape.empty()) spec.shape = {0}, spec.stride = {1};
     if (std::ranges::find(spec.shape, std::uint64_t{0}) == spec.shape.end()) return fail(Code::missing_storage, "the tensor has elements, but no storage");
+    spec.storage = torch::StorageId();
+    spec.storage->key = kNoStorage;
     return true;
   }
   ASSAY_TRY(spec.storage, storage_id(*tensor.storage));
@@ -376,6 +380,7 @@ Result<Checkpoint> open_torch_tar(const OpenInput& input) {
     checkpoint.add(Finding::from(error));
   }
   TarContents contents;
+  contents.storages.place(kNoStorage, member->offset, 0, 0);
   contents.cut = archive.findings.has(Code::truncated);
   ASSAY_CHECK(read_members(input, archive, contents, checkpoint));
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, contents, input.limits));

@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
+#include "containers/joblib.hpp"
 #include "containers/pickle/opcodes.hpp"
 
 namespace assay::scan {

@@ -56,5 +56,16 @@ TEST(FindingsList, CountsBeyondWhatItKeeps) {
   EXPECT_EQ(findings.list().back().where.offset, 3u);
 }
 
+TEST(FindingsList, ASummaryComesFirstAndIsKept) {
+  Findings findings;
+  findings.add(Finding(Code::gap, "a"));
+  for (std::size_t i = 0; i < Findings::kPerCode + 5; ++i) findings.add(Finding(Code::truncated, "one"));
+  findings.add_first(Finding(Code::truncated, "all"));
+  EXPECT_EQ(findings.list().front().message, "all");
+  EXPECT_EQ(findings.list()[1].message, "a");
+  EXPECT_EQ(findings.list().size(), Findings::kPerCode + 1);
+  EXPECT_EQ(findings.suppressed(Code::truncated), 6u);
+}
+
 }  // namespace
 }  // namespace assay

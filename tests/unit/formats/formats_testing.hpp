@@ -15,13 +15,9 @@
 #include "assay/checkpoint.hpp"
 #include "base/endian.hpp"
 #include "base/text.hpp"
+#include "unit/containers/zip_builder.hpp"
 
 namespace assay::testing {
-
-inline std::vector<std::byte> bytes_of(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 /// A safetensors file: the header as given, then `data_size` bytes 0, 1, 2, …
 inline std::string safetensors(std::string_view header, std::size_t data_size) {

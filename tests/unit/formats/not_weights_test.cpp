@@ -31,7 +31,6 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
       {padded("GGUF\x03\x00\x00\x00"s), Code::unsupported_format, "GGUF v3"},
       {padded("tjgg\x03\x00\x00\x00"s), Code::ggml_legacy, "ggjt v3, a llama.cpp format from before GGUF"},
       {padded("lmgg"), Code::ggml_legacy, "before GGUF"},
-      {padded("\x93NUMPY\x01\x00v\x00"s), Code::numpy_array, "npy 1.0"},
       {padded("\x89HDF\r\n\x1a\n"), Code::hdf5, "HDF5"},
       {std::string(512, '\1') + padded("\x89HDF\r\n\x1a\n"), Code::hdf5, "512-byte user block"},
       {padded("\x1f\x8b\x08\x08"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files under tests/data/torch and what torch itself read back from them (expected.json, written by tests/make/torch_files.py).
+// Files under tests/data/torch and tests/data/old, and what their own libraries read back from them (expected.json, written by tests/make).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ struct ExpectedFile {
 
 inline void PrintTo(const ExpectedFile& file, std::ostream* out) { *out << file.name; }
 
-inline std::vector<std::byte> read_data(const std::string& name) {
-  std::ifstream in(std::string(ASSAY_TEST_DATA) + "/torch/" + name, std::ios::binary);
+inline std::vector<std::byte> read_data(const std::string& name, const std::string& folder = "torch") {
+  std::ifstream in(std::string(ASSAY_TEST_DATA) + "/" + folder + "/" + name, std::ios::binary);
   EXPECT_TRUE(in.good()) << name;
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
@@ -45,8 +45,8 @@ inline std::vector<std::string> quoted_texts(const std::string& line) {
   return texts;
 }
 
-inline std::vector<ExpectedFile> expected_files() {
-  std::ifstream in(std::string(ASSAY_TEST_DATA) + "/torch/expected.json");
+inline std::vector<ExpectedFile> expected_files(const std::string& folder = "torch") {
+  std::ifstream in(std::string(ASSAY_TEST_DATA) + "/" + folder + "/expected.json");
   std::vector<ExpectedFile> files;
   for (std::string line; std::getline(in, line);) {
     const auto texts = quoted_texts(line);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is taken for a pickle and what is not; NumPy headers made by hand.
+#include "unit/formats/formats_testing.hpp"
+#include "unit/formats/torch_builder.hpp"
+
+namespace assay::test {
+namespace {
+
+using assay::testing::error_code;
+using assay::testing::message_of;
+using assay::testing::open_file_named;
+using std::string_literals::operator""s;
+
+TEST(PlainPickle, TextIsNone) {
+  for (const char* const text : {"class Net:\n    pass\n.", "(hello, world).\n", "collections of\nthings.\n", "[1, 2, 3].", "{\"a\": 1}", "likely text.", "]unbalanced.", "N.", "(", "I1\n."}) {
+    const auto opened = open_file_named("m.pkl", text);
+    EXPECT_FALSE(opened) << text;
+  }
+  EXPECT_EQ(error_code(open_file_named("m.pkl", "class Net:\n    def forward(self):\n        return 1.\n")), Code::text_document);
+  EXPECT_EQ(error_code(open_file_named("m.pkl", "[\"a\", 1.0]")), Code::json_document);
+}
+
+TEST(PlainPickle, OldProtocolsAreKnownByParsing) {
+  for (const std::string& pickle : {"(dp0\nVa\nI1\ns."s, "(lp0\nI1\na."s, "}(U\1aK\1u."s, "ccollections\nOrderedDict\n(tR."s, "(lp0\n.\n"s}) {
+    const auto opened = open_file_named("m.pkl", pickle);
+    ASSERT_TRUE(opened) << pickle << ' ' << opened.error().what();
+    EXPECT_EQ(opened->format, "pickle");
+    EXPECT_TRUE(opened->complete);
+    EXPECT_TRUE(opened->findings.has(Code::no_tensors));
+  }
+  std::string large = "(lp0\n";
+  for (int i = 0; i < 3000; ++i) large += "I" + std::to_string(i) + "\na";
+  EXPECT_TRUE(open_file_named("m.pkl", large + "."));
+  EXPECT_FALSE(open_file_named("m.pkl", large + "x"));
+}
+
+TEST(PlainPickle, WhatFollowsIsTold) {
+  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.\x80\x02]q\0."s), Code::extra_pickle), "6 bytes behind the pickle's end, another pickle");
+  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.xyz"s), Code::unparsed_bytes), "3 bytes behind the pickle's end, not a pickle");
+}
+
+TEST(PlainPickle, APickleWithoutItsArchiveListsItsTensors) {
+  const auto opened = open_file_named("data.pkl", dict({{"w", tensor()}}) + ".");
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(opened->find("w")->readable);
+  EXPECT_EQ(message_of(opened, Code::missing_storage), "storage '0' is not in the file: a pickle taken out of its archive");
+}
+
+TEST(PlainPickle, BrokenOnesListWhatCameBefore) {
+  const auto opened = open_file_named("m.pkl", "\x80\x02}(U\1aK\1U\1bK\2R"s);
+  ASSERT_TRUE(opened) << opened.error().what();
+  EXPECT_FALSE(opened->complete);
+  EXPECT_TRUE(opened->findings.has(Code::malformed_pickle));
+  EXPECT_TRUE(metadata(*opened, "a"));
+  EXPECT_EQ(error_code(open_file_named("m.pkl", "\x80\x02R"s)), Code::malformed_pickle);
+}
+
+TEST(PlainPickle, EmbeddedBytesThatAreNoStreamAreRefusedAlone) {
+  const std::string embedded = global("torch.storage", "_load_from_bytes") + "(" + text("no stream") + "tR";
+  const auto opened = open_file_named("m.pkl", dict({{"w", tensor({.storage = embedded})}, {"s", embedded}, {"n", "I5\n"}}) + ".");
+  ASSERT_TRUE(opened) << opened.error().what();
+  EXPECT_EQ(names_of(*opened), (std::vector<std::string>{"w", "s"}));
+  EXPECT_FALSE(opened->find("w")->readable || opened->find("s")->readable);
+  EXPECT_EQ(metadata(*opened, "n")->integer, 5);
+}
+
+std::string npy(std::string_view header, std::string_view data) {
+  std::string file = "\x93NUMPY\x01\0"s;
+  file += {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  return file + std::string(header) + std::string(data);
+}
+
+TEST(Npy, TypesWithoutValuesAreListedUnreadable) {
+  for (const char* const type : {"'<U2'", "'|S3'", "'<M8[ns]'", "[('x', '<f4'), ('y', '<i2')]", "('<f4', (2,))", "'|V2'"}) {
+    const auto opened = open_file_named("a.npy", npy(concat("{'descr': ", type, ", 'fortran_order': False, 'shape': (1,), }\n"), std::string(8, '\0')));
+    ASSERT_TRUE(opened) << type;
+    EXPECT_TRUE(opened->complete);
+    EXPECT_FALSE(opened->find("array")->readable);
+    EXPECT_EQ(assay::testing::find(*opened, Code::unknown_dtype)->severity, Severity::warning);
+  }
+}
+
+TEST(Npy, DataThatIsCutOrTooLongIsTold) {
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n";
+  EXPECT_EQ(message_of(open_file_named("a.npy", npy(header, std::string(11, 'x'))), Code::truncated), "the array needs 12 bytes of data, 11 are there");
+  EXPECT_EQ(message_of(open_file_named("a.npy", npy(header, std::string(13, 'x'))), Code::trailing_bytes), "1 byte behind the last array");
+  const std::string huge = "{'descr': '<f4', 'fortran_order': True, 'shape': (4611686018427387904, 4611686018427387904), }\n";
+  EXPECT_TRUE(open_file_named("a.npy", npy(huge, ""))->findings.has(Code::shape_overflow));
+  const std::string empty = "{'descr': '<f4', 'fortran_order': True, 'shape': (4611686018427387904, 4611686018427387904, 0), }\n";
+  EXPECT_TRUE(open_file_named("a.npy", npy(empty, ""))->find("array")->readable);
+}
+
+TEST(Npz, OneBadMemberDoesNotHideTheOthers) {
+  ZipBuilder zip;
+  zip.add({.name = "bad.npy", .data = bytes_of("no array")});
+  zip.add({.name = "good.npy", .data = bytes_of(npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }\n", "\1\0\2\0"s))});
+  const auto bytes = zip.build();
+  const auto opened = open_file_named("a.npz", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  ASSERT_TRUE(opened) << opened.error().what();
+  EXPECT_EQ(opened->format, "npz");
+  EXPECT_FALSE(opened->complete);
+  EXPECT_FALSE(opened->find("bad")->readable);
+  EXPECT_TRUE(opened->find("good")->readable);
+}
+
+TEST(TorchTar, OtherTarsAreNone) {
+  EXPECT_EQ(error_code(open_file_named("m.tar", std::string(257, 'x') + "ustar" + std::string(250, '\0'))), Code::tar_archive);
+}
+
+}  // namespace
+}  // namespace assay::test
