@@ -13,6 +13,7 @@
 #include "formats/torch_legacy.hpp"
 #include "formats/torch_tar.hpp"
 #include "formats/torch_zip.hpp"
+#include "model/naming.hpp"
 
 namespace assay::formats {
 
@@ -103,10 +104,14 @@ Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std:
 namespace assay {
 
 Result<Checkpoint> open(const FileSet& files, const Limits& limits) {
-  ASSAY_TRY(auto set, formats::open_set(files, limits));
-  if (set) return *std::move(set);
-  ASSAY_TRY(auto source, files.open(files.primary()));
-  return formats::open_single(files, files.primary(), std::move(source), limits);
+  ASSAY_TRY(auto checkpoint, formats::open_set(files, limits));
+  if (!checkpoint) {
+    ASSAY_TRY(auto source, files.open(files.primary()));
+    ASSAY_TRY(checkpoint, formats::open_single(files, files.primary(), std::move(source), limits));
+  }
+  checkpoint->sections = model::find_sections(*checkpoint);
+  model::note_wrappers(*checkpoint);
+  return *std::move(checkpoint);
 }
 
 }  // namespace assay
