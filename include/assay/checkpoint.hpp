@@ -67,6 +67,7 @@ class Checkpoint {
   std::vector<CheckpointFile> files;  ///< files[0] is the one opened, or the first shard
   std::vector<Storage> storages;
   std::vector<Tensor> tensors;  ///< in file order
+  std::vector<Quantizer> quantizers;  ///< of quantised tensors, by Tensor::quantizer
   std::vector<MetadataEntry> metadata;
   std::vector<Section> sections;
   Findings findings;

@@ -44,6 +44,7 @@ struct Tensor {
   std::uint64_t storage_offset = 0;          ///< in elements
   std::uint64_t numel = 0;                   ///< product of shape; 1 for a scalar
   std::uint32_t storage = kNone;             ///< index into Checkpoint::storages; kNone when it has no bytes (a meta tensor)
+  std::uint32_t quantizer = kNone;           ///< index into Checkpoint::quantizers; kNone where stored numbers are the values
   DType dtype = DType::unknown;
   bool readable = true;    ///< false when its bytes cannot be right; a finding that names it says why
   bool conj = false;       ///< stored values are to be conjugated
@@ -57,5 +58,20 @@ struct Tensor {
   /// Stride of a dimension in elements, computed where `stride` is empty.
   std::uint64_t stride_of(std::size_t dimension) const;
 };
+
+/// How the stored integers q of a quantised tensor stand for numbers: (q - zero point) * scale in single precision, as torch's
+/// dequantize() computes it.
+struct Quantizer {
+  enum class Scheme : std::uint8_t { per_tensor_affine, per_channel_affine, per_channel_affine_float_qparams };
+  Scheme scheme = Scheme::per_tensor_affine;
+  double scale = 1;             ///< of the whole tensor
+  std::int64_t zero_point = 0;  ///< of the whole tensor
+  std::uint32_t axis = 0;       ///< per channel: the dimension that scales and zero_points count along
+  Tensor scales, zero_points;   ///< per channel: 1-D tensors of the same Checkpoint, shape[axis] numbers each
+
+  bool per_channel() const { return scheme != Scheme::per_tensor_affine; }
+};
+/// torch's name: "per_tensor_affine".
+std::string_view quantizer_scheme_name(Quantizer::Scheme scheme);
 
 }  // namespace assay

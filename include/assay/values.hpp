@@ -29,14 +29,16 @@ class TensorReader {
   std::size_t raw_size() const;
 
   /// Elements [first, first + n) in logical order as raw little-endian codes of raw_size() bytes each: sub-byte elements are
-  /// unpacked to one byte, big-endian files swapped; conj and neg are not applied. `out` holds n * raw_size() bytes.
+  /// unpacked to one byte, big-endian files swapped; conj and neg are not applied, and quantised tensors give their stored
+  /// integers. `out` holds n * raw_size() bytes.
   Result<void> read_raw(std::uint64_t first, std::uint64_t n, std::span<std::byte> out) const;
   /// Decoded to double: exact for every dtype but I64 and U64 beyond 2^53; booleans are 0 and 1, a complex value its real part;
-  /// conj and neg applied.
+  /// conj and neg applied. Quantised tensors are dequantised: F32 values, as torch computes them.
   Result<void> read_f64(std::uint64_t first, std::span<double> out) const;
   /// Decoded to float, rounded to nearest where the dtype is wider.
   Result<void> read_f32(std::uint64_t first, std::span<float> out) const;
-  /// Integer, boolean and bits dtypes only; a value that does not fit is an error that names it.
+  /// Integer, boolean and bits dtypes only; a value that does not fit is an error that names it. Quantised tensors give their stored
+  /// integers.
   Result<void> read_i64(std::uint64_t first, std::span<std::int64_t> out) const;
   Result<void> read_u64(std::uint64_t first, std::span<std::uint64_t> out) const;
   /// Real values come with an imaginary part of 0.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "analysis/census.hpp"
@@ -12,6 +13,7 @@
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
+#include "values/dequantise.hpp"
 #include "values/storage_order.hpp"
 
 namespace assay::analysis {
@@ -19,6 +21,7 @@ namespace assay::analysis {
 namespace {
 
 constexpr double kNearZero = 1e-6;
+constexpr double kF32Normal = std::numeric_limits<float>::min();  // of dequantised values
 constexpr std::size_t kBlock = 4096;  // reals; 32 KiB, and even, so that a complex element is not torn
 constexpr unsigned kThousandths[] = {1, 10, 50, 250, 500, 750, 950, 990, 999};
 
@@ -81,7 +84,8 @@ Counted sorted_by_value(Counted counted) {
   return sorted;
 }
 
-Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t weight) {
+/// `quantizer` is null, or the one that all codes share.
+Result<void> count_codes(const TensorReader& reader, const Quantizer* quantizer, Stats& stats, std::uint64_t weight) {
   const values::Decoder& decoder = values::decoder(reader.tensor().dtype);
   Census census(reader.raw_size(), reader.tensor().numel);
   ASSAY_CHECK(values::for_each_raw_block(reader, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
@@ -94,15 +98,18 @@ Result<void> count_codes(const TensorReader& reader, Stats& stats, std::uint64_t
   for (const auto& [code, count] : entries) {
     double value;
     decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
+    if (quantizer) value = values::dequantised(value, static_cast<double>(quantizer->zero_point), static_cast<float>(quantizer->scale));
     if (!std::isfinite(value)) {
       count_special(stats, reader.tensor().neg ? -value : value, count);
       continue;
     }
-    count_small(stats, value, decoder.least_normal, count);
+    count_small(stats, value, quantizer ? kF32Normal : decoder.least_normal, count);
     finite.emplace_back(value, count);
   }
   stats.distinct = entries.size();
-  finite = sorted_by_value(std::move(finite));
+  // A negative scale turns the order around.
+  if (quantizer) std::ranges::sort(finite);
+  else finite = sorted_by_value(std::move(finite));
   if (reader.tensor().neg) {
     std::reverse(finite.begin(), finite.end());
     for (auto& [value, count] : finite) value = -value;
@@ -157,6 +164,22 @@ Result<void> measure_values(const TensorReader& reader, Stats& stats, std::uint6
   return {};
 }
 
+/// For quantizers per channel, and codes too wide to count.
+Result<void> measure_dequantised(const TensorReader& reader, Stats& stats, std::uint64_t weight) {
+  const auto buffer = std::make_unique_for_overwrite<double[]>(kBlock);
+  Moments moments;
+  ASSAY_CHECK(values::for_each_block(
+      reader,
+      [&](std::uint64_t, std::span<const double> block) -> Result<void> {
+        std::ranges::copy(block, buffer.get());
+        measure_block(std::span(buffer.get(), block.size()), kF32Normal, stats, moments);
+        return {};
+      },
+      kBlock));
+  set_moments(stats, moments, weight);
+  return {};
+}
+
 }  // namespace
 
 Result<Stats> tensor_stats(const Checkpoint& checkpoint, const Tensor& tensor, const Limits& limits) {
@@ -164,8 +187,11 @@ Result<Stats> tensor_stats(const Checkpoint& checkpoint, const Tensor& tensor, c
   ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, order.tensor(), limits));
   Stats stats;
   stats.numel = stats.measured = tensor.numel;
-  const auto measure = dtype_bits(tensor.dtype) <= 16 ? count_codes : measure_values;
-  ASSAY_CHECK(measure(reader, stats, order.weight()));
+  const Quantizer* const quantizer = tensor.quantizer != kNone ? &checkpoint.quantizers[tensor.quantizer] : nullptr;
+  const bool countable = dtype_bits(tensor.dtype) <= 16 && (!quantizer || !quantizer->per_channel());
+  ASSAY_CHECK(countable   ? count_codes(reader, quantizer, stats, order.weight())
+              : quantizer ? measure_dequantised(reader, stats, order.weight())
+                          : measure_values(reader, stats, order.weight()));
   add_weight(stats, order.weight());
   return stats;
 }

@@ -214,7 +214,7 @@ int assay_pickle_storage(const assay_pickle* p, uint32_t node, assay_pickle_stor
   }
   const DType dtype = dtype_from_storage_class(graph->global(klass).name).value_or(DType::unknown);
   const auto count = static_cast<std::uint64_t>(graph->integer(elements));
-  const std::uint64_t nbytes = checked_mul(count, dtype_bits(dtype) / 8).value_or(0);
+  const std::uint64_t nbytes = checked_mul(count, bits_to_bytes(dtype_bits(dtype))).value_or(0);
   *out = {ASSAY_NO_OFFSET, nbytes, count, static_cast<assay_dtype>(dtype), ASSAY_NO_INDEX};
   if (!p->state) return 1;
   // A storage's key is the id's, or ends with it where it is a member's name: "archive/data/0".

@@ -152,6 +152,7 @@ Result<void> Merger::open_shard(std::uint32_t index) {
 void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
   const auto file_base = static_cast<std::uint32_t>(set_.files.size());
   const auto storage_base = static_cast<std::uint32_t>(set_.storages.size());
+  const auto quantizer_base = static_cast<std::uint32_t>(set_.quantizers.size());
   if (set_.files.empty()) {
     set_.format = part.format;
     set_.container = part.container;
@@ -168,8 +169,14 @@ void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
   }
   for (Tensor& tensor : part.tensors) {
     if (tensor.storage != kNone) tensor.storage += storage_base;
+    if (tensor.quantizer != kNone) tensor.quantizer += quantizer_base;
     set_.tensors.push_back(tensor);
     shard_of_tensor_.push_back(shard);
+  }
+  for (Quantizer& quantizer : part.quantizers) {
+    for (Tensor* const tensor : {&quantizer.scales, &quantizer.zero_points})
+      if (tensor->storage != kNone) tensor->storage += storage_base;
+    set_.quantizers.push_back(quantizer);
   }
   absorb_metadata(part);
   for (const Finding& finding : part.findings.list()) {

@@ -31,6 +31,11 @@ std::uint64_t Tensor::stride_of(std::size_t dimension) const {
   return product;
 }
 
+std::string_view quantizer_scheme_name(Quantizer::Scheme scheme) {
+  constexpr std::string_view kNames[] = {"per_tensor_affine", "per_channel_affine", "per_channel_affine_float_qparams"};
+  return kNames[static_cast<std::size_t>(scheme)];
+}
+
 Checkpoint::Checkpoint() : arena_(std::make_unique<Arena>()) {}
 Checkpoint::~Checkpoint() = default;
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;

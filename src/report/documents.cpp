@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/documents.hpp"
 
+#include <cmath>
 #include <vector>
 
 #include "assay/version.hpp"
@@ -69,6 +70,28 @@ void optional_number_key(JsonWriter& json, std::string_view key, const std::opti
   json.key(key);
   if (value) json.number(*value);
   else json.null();
+}
+
+void write_quantizer(Writer& out, const Quantizer& quantizer) {
+  out.put(", \"quantizer\": {\"scheme\": ");
+  write_json_text(out, quantizer_scheme_name(quantizer.scheme));
+  if (quantizer.per_channel()) {
+    out.put(", \"axis\": ");
+    out.number(quantizer.axis);
+    out.put(", \"scales\": ");
+    write_json_text(out, quantizer.scales.name);
+    out.put(", \"zero_points\": ");
+    write_json_text(out, quantizer.zero_points.name);
+  } else {
+    const std::string_view quote = std::isfinite(quantizer.scale) ? "" : "\"";
+    out.put(", \"scale\": ");
+    out.put(quote);
+    write_number(out, quantizer.scale);
+    out.put(quote);
+    out.put(", \"zero_point\": ");
+    out.number(quantizer.zero_point);
+  }
+  out.put('}');
 }
 
 void write_outline_node(JsonWriter& json, const Checkpoint& checkpoint, const analysis::OutlineNode& node) {
@@ -224,6 +247,7 @@ void write_tensor(JsonWriter& json, const Checkpoint& checkpoint, const Tensor& 
   if (tensor.conj) out.put(", \"conj\": true");
   if (tensor.neg) out.put(", \"neg\": true");
   if (tensor.parameter) out.put(", \"parameter\": true");
+  if (tensor.quantizer < checkpoint.quantizers.size()) write_quantizer(out, checkpoint.quantizers[tensor.quantizer]);
   out.put('}');
   json.end_value();
 }

@@ -74,6 +74,8 @@ Result<void> write_raw_block(const Job& job, std::uint64_t first, std::uint64_t 
 Result<void> write_some(const Job& job, std::uint64_t first, std::uint64_t n) {
   const DType dtype = job.reader.tensor().dtype;
   const TensorReader& reader = job.reader;
+  if (reader.tensor().quantizer != kNone)
+    return write_block<float>(job, n, [&](auto out) { return reader.read_f32(first, out); }, [&](float value) { write_real(job, value); });
   switch (dtype_info(dtype).kind) {
     case DTypeKind::boolean:
       return write_block<std::uint64_t>(job, n, [&](auto out) { return reader.read_u64(first, out); },

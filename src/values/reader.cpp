@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "values/decode.hpp"
+#include "values/dequantise.hpp"
 #include "values/layout.hpp"
 #include "values/storage_bytes.hpp"
 
@@ -17,6 +18,7 @@ namespace assay {
 namespace {
 
 using values::Decoder;
+using values::Dequantiser;
 using values::Layout;
 using values::StorageBytes;
 
@@ -54,7 +56,8 @@ struct TensorReader::State {
   unsigned bits;
   bool big_endian;
   std::vector<std::byte> raw;  // scratch of a block of codes, made when first needed
-  std::vector<double> reals;   // scratch of a block of decoded parts of complex elements
+  std::vector<double> reals;   // scratch of a block of decoded parts of complex elements, or of stored integers
+  std::optional<Dequantiser> dequantiser;
 
   Error named(Error&& error) const { return std::move(error).of_tensor(tensor->name); }
   bool swapped() const { return big_endian && decoder->swap_unit() > 1; }
@@ -73,6 +76,8 @@ struct TensorReader::State {
   template <class T>
   Result<void> read_integer(std::uint64_t first, std::span<T> out);
   double* decode_parts(const std::byte* codes, std::size_t n);
+  template <class T>
+  void dequantise(const std::byte* codes, std::uint64_t first, std::size_t n, T* out);
 };
 
 Result<void> TensorReader::State::check_range(std::uint64_t first, std::uint64_t n) const {
@@ -184,9 +189,23 @@ double* TensorReader::State::decode_parts(const std::byte* codes, std::size_t n)
 }
 
 template <class T>
+void TensorReader::State::dequantise(const std::byte* codes, std::uint64_t first, std::size_t n, T* out) {
+  if (reals.size() < n) reals.resize(n);
+  decoder->to_f64(codes, n, reals.data());
+  dequantiser->apply(first, std::span(reals).first(n), out);
+}
+
+template <class T>
 Result<void> TensorReader::State::read_real(std::uint64_t first, std::span<T> out) {
+  if (dequantiser) {
+    if (auto prepared = dequantiser->prepare(); !prepared) return fail(named(std::move(prepared).error()));
+  }
   return for_each_codes(first, out.size(), [&](const std::byte* codes, std::size_t n, std::size_t done) -> Result<void> {
     T* to = out.data() + done;
+    if (dequantiser) {
+      dequantise(codes, first + done, n, to);
+      return {};
+    }
     if (decoder->reals == 2) {
       const double* parts = decode_parts(codes, n);
       for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<T>(parts[2 * i]);
@@ -242,6 +261,12 @@ Result<TensorReader> TensorReader::open(const Checkpoint& checkpoint, const Tens
 
   auto layout = values::make_layout(tensor, storage.nbytes, limits);
   if (!layout) return fail(std::move(layout).error().of_tensor(tensor.name));
+  std::optional<Dequantiser> dequantiser;
+  if (tensor.quantizer != kNone) {
+    auto made = Dequantiser::make(checkpoint, tensor, limits);
+    if (!made) return fail(std::move(made).error().of_tensor(tensor.name));
+    dequantiser = *std::move(made);
+  }
   const unsigned bits = dtype_bits(tensor.dtype);
   std::uint64_t low = 0, high = 0;
   if (layout->numel > 0) {
@@ -250,7 +275,7 @@ Result<TensorReader> TensorReader::open(const Checkpoint& checkpoint, const Tens
     high = bits_to_bytes((last + 1) * bits);
   }
   return TensorReader(std::unique_ptr<State>(
-      new State{&tensor, &decoder, *std::move(layout), StorageBytes(storage, file.source, low, high), bits, storage.big_endian, {}, {}}));
+      new State{&tensor, &decoder, *std::move(layout), StorageBytes(storage, file.source, low, high), bits, storage.big_endian, {}, {}, std::move(dequantiser)}));
 }
 
 const Tensor& TensorReader::tensor() const { return *state_->tensor; }
@@ -281,10 +306,17 @@ Result<void> TensorReader::read_u64(std::uint64_t first, std::span<std::uint64_t
 
 Result<void> TensorReader::read_complex(std::uint64_t first, std::span<std::complex<double>> out) const {
   State& state = *state_;
+  if (state.dequantiser) {
+    if (auto prepared = state.dequantiser->prepare(); !prepared) return fail(state.named(std::move(prepared).error()));
+  }
   return state.for_each_codes(first, out.size(), [&](const std::byte* codes, std::size_t n, std::size_t done) -> Result<void> {
     if (state.decoder->reals == 2) {
       const double* parts = state.decode_parts(codes, n);
       for (std::size_t i = 0; i < n; ++i) out[done + i] = {parts[2 * i], parts[2 * i + 1]};
+      return {};
+    }
+    if (state.dequantiser) {
+      state.dequantise(codes, first + done, n, out.data() + done);
       return {};
     }
     if (state.reals.size() < n) state.reals.resize(n);

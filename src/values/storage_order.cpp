@@ -10,8 +10,8 @@ namespace assay::values {
 
 StorageOrder::StorageOrder(const Tensor& tensor) : tensor_(tensor) {
   const std::size_t rank = tensor.shape.size();
-  // A tensor that opening would refuse stays as it is, and is refused.
-  if (tensor.stride.empty() || tensor.stride.size() != rank || tensor.numel == 0) return;
+  // A tensor that opening would refuse stays as it is, and is refused. The channels of a quantizer count along a dimension.
+  if (tensor.quantizer != kNone || tensor.stride.empty() || tensor.stride.size() != rank || tensor.numel == 0) return;
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -13,7 +13,7 @@ namespace assay::values {
 /// read from front to back, and those of stride 0 left out, whose repetitions are the weight. Owns the dimensions of `tensor()`.
 class StorageOrder {
  public:
-  /// `tensor`'s texts must outlive it.
+  /// `tensor`'s texts must outlive it. Quantised tensors keep their order.
   explicit StorageOrder(const Tensor& tensor);
   StorageOrder(const StorageOrder&) = delete;
   StorageOrder& operator=(const StorageOrder&) = delete;

@@ -25,7 +25,8 @@ NAMES = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64",
     "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex32": "C32", "complex64": "C64", "complex128": "C128",
     "float8_e5m2": "F8_E5M2", "float8_e4m3fn": "F8_E4M3", "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ",
-    "float4_e2m1fn_x2": "F4", "qint8": "QI8", "quint8": "QU8", "qint32": "QI32", "bits8": "BITS8", "bits16": "BITS16",
+    "float4_e2m1fn_x2": "F4", "qint8": "QI8", "quint8": "QU8", "qint32": "QI32",
+    "quint4x2": "QU4X2", "quint2x4": "QU2X4", "bits8": "BITS8", "bits16": "BITS16",
 }
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 expected = {}
@@ -43,6 +44,16 @@ def number(value):
     return value.hex() if isinstance(value, float) else str(value)
 
 
+def stored_integers(tensor):
+    if tensor.dtype not in (torch.quint4x2, torch.quint2x4):
+        return tensor.int_repr().flatten().tolist()
+    # int_repr() gives packed bytes for these: go back from the values.
+    axis = tensor.q_per_channel_axis()
+    along = [-1 if i == axis else 1 for i in range(tensor.dim())]
+    scales, zeros = tensor.q_per_channel_scales().reshape(along), tensor.q_per_channel_zero_points().reshape(along)
+    return (tensor.dequantize() / scales + zeros).round().to(torch.int64).flatten().tolist()
+
+
 def values_of(tensor):
     """Every element in logical order: integers in decimal, floats in hexadecimal, exact."""
     name = dtype_name(tensor)
@@ -55,7 +66,7 @@ def values_of(tensor):
     if name.startswith("BITS"):
         return [str(v) for v in tensor.clone().view({1: torch.uint8, 2: torch.int16}[tensor.element_size()]).flatten().tolist()]
     if tensor.is_quantized:
-        tensor = tensor.int_repr()
+        return [number(v) for v in tensor.dequantize().to(torch.float64).flatten().tolist()] + [str(v) for v in stored_integers(tensor)]
     if name.startswith("C"):
         return [number(v) for v in tensor.resolve_conj().resolve_neg().to(torch.complex128).flatten().tolist()]
     if tensor.is_floating_point():
@@ -94,7 +105,7 @@ def flatten(prefix, value, out):
             out.append([prefix, dtype_name(value), shape_of(value), " ".join(values_of(value))])
             for name, attribute in getattr(value, "__dict__", {}).items():
                 flatten(join(name), attribute, out)
-            if value.is_quantized and value.qscheme() == torch.per_channel_affine:
+            if value.is_quantized and value.qscheme() in (torch.per_channel_affine, torch.per_channel_affine_float_qparams):
                 flatten(join("scales"), value.q_per_channel_scales(), out)
                 flatten(join("zero_points"), value.q_per_channel_zero_points(), out)
     elif isinstance(value, torch.nn.Module):
@@ -212,7 +223,17 @@ def quantized():
             "unsigned": torch.quantize_per_tensor(torch.tensor([1.0, 2.0]), 0.25, 10, torch.quint8),
             "wide": torch.quantize_per_tensor(torch.tensor([1.0, -2.0]), 0.001, 0, torch.qint32),
             "channels": torch.quantize_per_channel(torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, 0.25], dtype=torch.float64),
-                                                   torch.tensor([0, 3]), 0, torch.qint8)}
+                                                   torch.tensor([0, 3]), 0, torch.qint8),
+            "channels_last_axis": torch.quantize_per_channel(torch.linspace(-3, 3, 24).reshape(2, 3, 4), torch.tensor([0.1, 0.7, 0.013], dtype=torch.float64),
+                                                             torch.tensor([10, 0, 255]), 1, torch.quint8),
+            "transposed": torch.quantize_per_tensor(torch.linspace(-1, 1, 6).reshape(2, 3), 0.1, 1, torch.qint8).t(),
+            "odd_scale": torch.quantize_per_tensor(torch.linspace(-900, 1000, 40), 1 / 3, -1, torch.qint32),
+            "float_parameters": torch.quantize_per_channel(torch.linspace(-3, 3, 8).reshape(2, 4), torch.tensor([0.1, 0.3]), torch.tensor([2.5, 100.25]), 0,
+                                                           torch.quint8),
+            "four_bits": torch.quantize_per_channel(torch.arange(15.0).reshape(3, 5), torch.tensor([0.5, 0.25, 1.0]), torch.tensor([0.0, 1.5, 2.0]), 0,
+                                                    torch.quint4x2),
+            "two_bits": torch.quantize_per_channel(torch.arange(10.0).reshape(2, 5), torch.tensor([0.5, 2.0]), torch.tensor([0.0, 1.0]), 0, torch.quint2x4),
+            "empty": torch.quantize_per_tensor(torch.empty(0, 3), 0.5, 0, torch.qint8), "plain_zero": torch.zeros(2, dtype=torch.int8)}
 
 
 def numpy_values():

@@ -83,7 +83,7 @@ void rebuild_parameter_with_state(const Call& call, Rebuilt& out) {
 void rebuild_quantized(const Call& call, Rebuilt& out) {
   rebuild_tensor(call, out);
   const Graph& graph = call.graph;
-  const Node quantizer = call.arg(4);
+  const Node quantizer = out.tensor.quantizer = call.arg(4);
   const bool per_channel = item_at(graph, quantizer, 3) != kNoNode;
   out.parts.push_back({"qscheme", item_at(graph, quantizer, 0)});
   out.parts.push_back({per_channel ? "scales" : "scale", item_at(graph, quantizer, 1)});

@@ -70,7 +70,7 @@ Result<void> read_view(const Graph& graph, Node n, Node view, StorageId& id) {
 }  // namespace
 
 std::optional<std::uint64_t> StorageId::claimed_bytes() const {
-  const std::uint64_t bytes = dtype_bits(dtype) / 8;
+  const std::uint64_t bytes = storage_unit(dtype);
   const auto elements = view_numel ? checked_add(view_offset, *view_numel) : numel;
   return elements ? checked_mul(*elements, bytes) : std::nullopt;
 }

@@ -12,9 +12,13 @@
 
 #include "assay/dtype.hpp"
 #include "base/arena.hpp"
+#include "base/arith.hpp"
 #include "formats/torch/nodes.hpp"
 
 namespace assay::formats::torch {
+
+/// Bytes of what torch counts as one element of a storage: of the packed kinds a byte, whatever it holds.
+inline std::uint64_t storage_unit(DType dtype) { return bits_to_bytes(dtype_bits(dtype)); }
 
 struct StorageId {
   std::string_view class_name;              ///< "FloatStorage", without its module

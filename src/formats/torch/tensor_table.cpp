@@ -43,6 +43,14 @@ std::optional<std::uint64_t> last_element(const Tensor& tensor) {
   return last;
 }
 
+// With what fills the rows of packed kinds up to a byte.
+std::uint64_t stored_bytes(const Tensor& tensor) {
+  const bool packed = tensor.dtype == DType::qu4x2 || tensor.dtype == DType::qu2x4;
+  if (!packed || tensor.shape.empty() || tensor.numel == 0) return tensor.nbytes();
+  const std::uint64_t columns = tensor.shape.back(), per_byte = 8 / dtype_bits(tensor.dtype);
+  return tensor.numel / columns * (columns / per_byte + (columns % per_byte != 0));
+}
+
 Finding finding_of(Severity severity, Code code, std::string message) {
   Finding finding(code, std::move(message));
   finding.severity = severity;
@@ -152,7 +160,9 @@ Result<std::uint32_t> TensorTable::add(std::string_view name, Node node, const T
   spec_.stride.clear();
   spec_.parameter = parameter;
   own_ = nullptr;
-  return list(name, node, read(node, nodes));
+  auto index = list(name, node, read(node, nodes));
+  if (index && nodes.quantizer != kNoNode) read_quantizer(*index, node, nodes.quantizer);
+  return index;
 }
 
 Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node node) {
@@ -171,6 +181,11 @@ Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node 
   spec_.dtype = id->dtype;
   spec_.dtype_text = id->class_name;
   spec_.shape = {id->view_numel.value_or(id->numel)};
+  if (id->dtype == DType::qu4x2 || id->dtype == DType::qu2x4) {
+    const auto values = checked_mul(spec_.shape[0], 8 / dtype_bits(id->dtype));
+    if (!values) return list(name, node, fail(Code::shape_overflow, concat("a storage of ", spec_.shape[0], " bytes")));
+    spec_.shape = {*values};
+  }
   spec_.storage = *id;
   return list(name, node, {});
 }
@@ -188,8 +203,8 @@ std::optional<Error> TensorTable::check_shape(Tensor& tensor) {
   return std::nullopt;
 }
 
-// torch counts float4_e2m1fn_x2 in bytes of two values and the quantised sub-byte kinds in values; the listing counts values of the
-// former and bytes of the latter, as their rows in dtypes.def say.
+// torch counts float4_e2m1fn_x2 in bytes of two values and the quantised sub-byte kinds in values of rows that fill bytes; the listing
+// counts values of either.
 std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
   auto& shape = spec_.shape;
   auto& stride = spec_.stride;
@@ -208,11 +223,20 @@ std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
     shape.back() = *last;
     if (spec_.has_stride) stride.back() = 1;
     spec_.offset = *offset;
-  } else if ((tensor.dtype == DType::qu4x2 || tensor.dtype == DType::qu2x4) && !shape.empty()) {
-    // Rows start on a byte; the strides are those of the values and address nothing.
-    const std::uint64_t per_byte = tensor.dtype == DType::qu4x2 ? 2 : 4;
-    shape.back() = shape.back() / per_byte + (shape.back() % per_byte != 0);
-    spec_.has_stride = false;
+  } else if (tensor.dtype == DType::qu4x2 || tensor.dtype == DType::qu2x4) {
+    // Rows start on a byte, and torch's strides, those of the values, address nothing. Its offset counts bytes.
+    const std::uint64_t per_byte = 8 / dtype_bits(tensor.dtype);
+    const auto offset = checked_mul(spec_.offset, per_byte);
+    std::optional<std::uint64_t> step = 1;
+    stride.assign(shape.size(), 1);
+    for (std::size_t i = shape.size(); i-- > 0 && step;) {
+      stride[i] = *step;
+      step = checked_mul(*step, shape[i]);
+      if (step && i + 1 == shape.size()) step = checked_mul(*step / per_byte + (*step % per_byte != 0), per_byte);
+    }
+    if (!offset || !step) return Error(Code::shape_overflow, concat("shape ", bracketed(shape), " does not fit 64 bits"));
+    spec_.offset = *offset;
+    spec_.has_stride = true;
   }
   return std::nullopt;
 }
@@ -328,8 +352,9 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   const Storage& storage = checkpoint_.storages[entry.storage];
   const StorageId& id = *spec_.storage;
   const std::uint64_t bits = dtype_bits(tensor.dtype);
-  const auto unit_offset = checked_mul(id.view_offset, dtype_bits(id.dtype));
-  const auto offset = unit_offset ? checked_add(spec_.offset, *unit_offset / bits) : std::nullopt;
+  const auto unit_bytes = checked_mul(id.view_offset, storage_unit(id.dtype));
+  const auto unit_bits = unit_bytes ? checked_mul(*unit_bytes, 8) : std::nullopt;
+  const auto offset = unit_bits ? checked_add(spec_.offset, *unit_bits / bits) : std::nullopt;
   const std::uint64_t claimed =
       id.dtype == DType::unknown ? storage.nbytes : id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
   const std::uint64_t available = std::min(claimed, storage.nbytes);
@@ -412,7 +437,7 @@ void TensorTable::note_unused_bytes() {
       const Use& use = uses_[i];
       if (use.end > reached) covered += use.end - std::max(use.begin, reached);
       reached = std::max(reached, use.end);
-      elements = checked_add(elements, checkpoint_.tensors[use.tensor].nbytes()).value_or(std::numeric_limits<std::uint64_t>::max());
+      elements = checked_add(elements, stored_bytes(checkpoint_.tensors[use.tensor])).value_or(std::numeric_limits<std::uint64_t>::max());
       ++tensors;
     }
     const std::uint64_t used = std::min(covered, elements);

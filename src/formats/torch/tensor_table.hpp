@@ -60,6 +60,8 @@ class TensorTable {
   Result<std::uint32_t> add_array(std::string_view name, Node node, const ArrayNodes& array);
   Result<std::uint32_t> add_bare_storage(std::string_view name, Node node);
 
+  /// Gives quantizers per channel the scales and zero points that were listed since. `node_tensors` as in Checkpoint, sorted.
+  void resolve_quantizers();
   /// Notes on storages of which the listed tensors use only a part.
   void note_unused_bytes();
 
@@ -81,7 +83,15 @@ class TensorTable {
     std::uint64_t begin, end;  // bytes
   };
 
+  struct PendingQuantizer {
+    std::uint32_t tensor;
+    Node node, scales, zero_points;
+  };
+
   Result<void> read(Node node, const TensorNodes& nodes);
+  void read_quantizer(std::uint32_t index, Node node, Node quantizer);
+  std::optional<Error> resolve(const PendingQuantizer& pending);
+  Tensor channel_numbers(Node node);
   Result<void> read_numbers(Node node, Node sequence, Code code, std::string_view what, std::vector<std::uint64_t>& out);
   Result<std::uint32_t> list(std::string_view name, Node node, Result<void> read);
   Result<Entry*> entry_of(const StorageId& id);
@@ -106,6 +116,7 @@ class TensorTable {
   std::unordered_map<Node, Embedded> embedded_;  // by the node of the bytes
   std::vector<Use> uses_;
   std::vector<std::string_view> type_texts_;
+  std::vector<PendingQuantizer> pending_;
 };
 
 }  // namespace assay::formats::torch

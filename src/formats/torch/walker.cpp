@@ -347,6 +347,7 @@ void Walker::add_plain(Node node) {
 
 void Walker::finish() {
   std::ranges::sort(checkpoint_.node_tensors);
+  table_.resolve_quantizers();
   table_.note_unused_bytes();
 
   std::unordered_map<std::string_view, std::uint32_t> last;

@@ -371,5 +371,49 @@ TEST(Stats, UnreadableTensorsAreErrors) {
   EXPECT_EQ(tensor_stats(bad_numel.checkpoint, bad_numel.tensor()).error().code(), Code::bad_shape);
 }
 
+TEST(Stats, QuantisedTensorsAreMeasuredAsValues) {
+  // By codes, by values in channels, and by values of a kind too wide for codes.
+  Subject counted(DType::qi8, bytes_of<std::int8_t>({-2, 0, 2, 2, 4, 127}), {6});
+  counted.tensor().quantizer = 0;
+  counted.checkpoint.quantizers = {{.scale = -0.5, .zero_point = 2}};
+  const Stats codes = counted.stats();
+  EXPECT_EQ(codes.min, -62.5);
+  EXPECT_EQ(codes.max, 2.0);
+  EXPECT_EQ(codes.zeros, 2u);
+  EXPECT_EQ(codes.distinct, 5u);
+  ASSERT_FALSE(codes.quantiles.empty());
+  EXPECT_EQ(codes.quantiles.front().second, -62.5);
+  EXPECT_EQ(codes.quantiles.back().second, 2.0);
+
+  Subject wide(DType::qi32, bytes_of<std::int32_t>({-2, 0, 2, 2, 4, 127}), {6});
+  wide.tensor().quantizer = 0;
+  wide.checkpoint.quantizers = counted.checkpoint.quantizers;
+  const Stats values = wide.stats();
+  EXPECT_EQ(values.min, codes.min);
+  EXPECT_EQ(values.mean, codes.mean);
+  EXPECT_EQ(values.zeros, codes.zeros);
+
+  Subject channels(DType::qi8, bytes_of<std::int8_t>({1, 2, 3, 4}), {2, 2}, {1, 2});
+  const Bytes scales = bytes_of<double>({1, 100});
+  channels.checkpoint.files.push_back({"scales", scales.size(), std::make_shared<MemorySource>(scales)});
+  Storage storage;
+  storage.file = 1;
+  storage.nbytes = scales.size();
+  channels.checkpoint.storages.push_back(storage);
+  const Numbers two = {2};
+  Quantizer quantizer;
+  quantizer.scheme = Quantizer::Scheme::per_channel_affine;
+  quantizer.scales.dtype = DType::f64;
+  quantizer.scales.shape = two;
+  quantizer.scales.numel = 2;
+  quantizer.scales.storage = 1;
+  quantizer.zero_points = quantizer.scales;
+  channels.tensor().quantizer = 0;
+  channels.checkpoint.quantizers = {quantizer};
+  // (1 - 1) * 1, (3 - 1) * 1, (2 - 100) * 100, (4 - 100) * 100
+  EXPECT_EQ(channels.stats().min, -9800.0);
+  EXPECT_EQ(channels.stats().max, 2.0);
+}
+
 }  // namespace
 }  // namespace assay::analysis

@@ -156,8 +156,65 @@ TEST(TorchPackedTypes, RowsOfQuantizedValuesStartOnBytes) {
   ASSERT_TRUE(checkpoint);
   const Tensor& q = checkpoint->tensors[0];
   EXPECT_TRUE(q.readable) << codes_of(*checkpoint);
-  EXPECT_EQ(std::vector(q.shape.begin(), q.shape.end()), (std::vector<std::uint64_t>{3, 3}));
-  EXPECT_EQ(q.nbytes(), 9u);
+  EXPECT_EQ(std::vector(q.shape.begin(), q.shape.end()), (std::vector<std::uint64_t>{3, 5}));
+  EXPECT_EQ(std::vector(q.stride.begin(), q.stride.end()), (std::vector<std::uint64_t>{6, 1}));
+  EXPECT_FALSE(checkpoint->findings.has(Code::oversized_storage)) << "what fills the rows is not unused";
+}
+
+std::string quantized(std::string_view quantizer) {
+  return global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "16", "QInt8Storage") + "L0L\n" + tuple({"2", "3"}) + tuple({"3", "1"}) +
+         std::string(quantizer) + "I00\nNtR";
+}
+std::string channels(std::string_view scales, std::string_view zero_points, std::string_view axis) {
+  return "(" + global("torch", "per_channel_affine") + std::string(scales) + std::string(zero_points) + "L" + std::string(axis) + "L\nt";
+}
+
+TEST(TorchQuantizers, ListsOfNumbersServeAsChannels) {
+  // The bytes of 1.0 and 2.0: 0 0 128 63, 0 0 0 64, as signed bytes.
+  auto checkpoint = open_pickle(dict({{"q", quantized(channels("(lF0.5\naF2\na", "(lI1\naI-3\na", "0"))}}));
+  ASSERT_TRUE(checkpoint);
+  const Tensor& q = checkpoint->tensors[0];
+  ASSERT_TRUE(q.readable) << codes_of(*checkpoint);
+  ASSERT_NE(q.quantizer, kNone);
+  EXPECT_EQ(checkpoint->quantizers[q.quantizer].scheme, Quantizer::Scheme::per_channel_affine);
+  auto reader = TensorReader::open(*checkpoint, q);
+  ASSERT_TRUE(reader) << reader.error().what();
+  std::vector<double> values(6);
+  ASSERT_TRUE(reader->read_f64(0, values));
+  EXPECT_EQ(values, (std::vector<double>{-0.5, -0.5, -64.5, 132, 6, 6}));
+  std::vector<std::int64_t> stored(6);
+  ASSERT_TRUE(reader->read_i64(0, stored));
+  EXPECT_EQ(stored, (std::vector<std::int64_t>{0, 0, -128, 63, 0, 0}));
+}
+
+TEST(TorchQuantizers, WrongOnesAreRefusedAndTheRestIsListed) {
+  const std::string per_tensor = "(" + global("torch", "per_tensor_affine");
+  for (const std::string& wrong : {
+           channels("(lF1\na", "(lI0\naI0\na", "0"),            // one scale for two channels
+           channels("(lF1\naF1\na", "(lI0\naI0\na", "2"),        // no such axis
+           channels("(lF1\naF1\na", "(lI0\naI0\na", "-1"),
+           channels("(lF1\naNa", "(lI0\naI0\na", "0"),           // None is no scale
+           channels("N", "N", "0"),
+           per_tensor + "NI0\nt", per_tensor + "F1\nF0.5\nt", per_tensor + "F1\nt",
+           "(" + global("torch", "per_planet") + "F1\nI0\nt", std::string("N"),
+       }) {
+    SCOPED_TRACE(wrong);
+    auto checkpoint = open_pickle(dict({{"q", quantized(wrong)}, {"ok", tensor()}}));
+    ASSERT_TRUE(checkpoint);
+    EXPECT_FALSE(checkpoint->find("q")->readable);
+    EXPECT_TRUE(checkpoint->find("ok")->readable);
+    EXPECT_TRUE(checkpoint->findings.has(Code::malformed_tensor)) << codes_of(*checkpoint);
+    EXPECT_FALSE(checkpoint->complete);
+  }
+}
+
+TEST(TorchQuantizers, AQuantizerThatUsesItselfEnds) {
+  // The scales are quantised too.
+  const std::string inner = quantized("(" + global("torch", "per_tensor_affine") + "F1\nI0\nt");
+  auto checkpoint = open_pickle(dict({{"q", quantized(channels(inner, inner, "0"))}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_FALSE(checkpoint->find("q")->readable);
+  EXPECT_TRUE(checkpoint->find("q.scales")->readable);
 }
 
 TEST(TorchPackedTypes, UnknownDtypeNamesAreKept) {

@@ -76,6 +76,15 @@ TEST(TorchMetadata, QuantizersAndModules) {
   EXPECT_EQ(entries["tensor.scale"].real, 0.5);
   EXPECT_EQ(entries["tensor.zero_point"].integer, 2);
   EXPECT_EQ(entries["channels.axis"].integer, 0);
+  ASSERT_EQ(checkpoint->find("plain_zero")->quantizer, kNone);
+  const Quantizer& whole = checkpoint->quantizers.at(checkpoint->find("tensor")->quantizer);
+  EXPECT_EQ(whole.scheme, Quantizer::Scheme::per_tensor_affine);
+  EXPECT_EQ(whole.scale, 0.5);
+  EXPECT_EQ(whole.zero_point, 2);
+  const Quantizer& channels = checkpoint->quantizers.at(checkpoint->find("channels_last_axis")->quantizer);
+  EXPECT_EQ(channels.axis, 1u);
+  EXPECT_EQ(channels.scales.name, "channels_last_axis.scales");
+  EXPECT_EQ(checkpoint->quantizers.at(checkpoint->find("four_bits")->quantizer).scheme, Quantizer::Scheme::per_channel_affine_float_qparams);
   auto module = open_bytes(read_data("module.pt"));
   ASSERT_TRUE(module);
   entries = metadata_of(*module);

@@ -33,13 +33,26 @@ inline std::string normal_text(const std::string& word) {
   return hex_text(std::strtod(word.c_str(), nullptr));
 }
 
+inline void append_stored(const TensorReader& reader, std::vector<std::string>& words) {
+  std::vector<std::int64_t> stored(static_cast<std::size_t>(reader.tensor().numel));
+  if (!reader.read_i64(0, stored)) words.push_back("read_i64 failed");
+  for (const std::int64_t value : stored) words.push_back(std::to_string(value));
+}
+
+// Of a quantised tensor what torch's dequantize() gives, then the stored integers.
 inline std::vector<std::string> read_values(const Checkpoint& checkpoint, const Tensor& tensor) {
   std::vector<std::string> words;
   auto reader = TensorReader::open(checkpoint, tensor);
   if (!reader) return {"error: " + reader.error().what()};
   const auto n = static_cast<std::size_t>(tensor.numel);
   const DTypeKind kind = dtype_info(tensor.dtype).kind;
-  if (kind == DTypeKind::complex) {
+  if (tensor.quantizer != kNone) {
+    std::vector<double> values(n);
+    std::vector<float> singles(n);
+    if (!reader->read_f64(0, values) || !reader->read_f32(0, singles)) return {"dequantising failed"};
+    for (std::size_t i = 0; i < n; ++i) words.push_back(values[i] == singles[i] ? hex_text(values[i]) : "f64 and f32 differ");
+    append_stored(*reader, words);
+  } else if (kind == DTypeKind::complex) {
     std::vector<std::complex<double>> values(n);
     if (!reader->read_complex(0, values)) return {"read_complex failed"};
     for (const auto& value : values) words.push_back(hex_text(value.real()) + "," + hex_text(value.imag()));
