@@ -25,6 +25,10 @@ constexpr std::uint64_t kTail = 65536;
 // The field head_decides: the probe needs no tail, and 100 ends the search before one is read.
 constexpr Format kFormats[] = {
     {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true},
+    // The kinds of torch archive before the plain one, which takes what is left: the first of equal scores wins.
+    {"torch-script", "TorchScript", ".pt .pth .ts .ptl .jit .torchscript", probe_torch_script, open_torch_zip},
+    {"torch-package", "torch.package", ".pt .pth .zip .package", probe_torch_package, open_torch_zip},
+    {"torch-export", "torch.export program", ".pt2 .pt .ep", probe_torch_export, open_torch_zip},
     {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip},
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},

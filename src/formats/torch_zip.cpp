@@ -3,10 +3,16 @@
 //
 //   <root>/data.pkl           the object as a pickle; persistent ids name storages
 //   <root>/byteorder          "little" or "big": of the storages; absent in older files, which are little
-//   <root>/data/<key>         the bytes of one storage; <root>/tensors/<key> in early files, <root>/.data/<key>.storage in packages
+//   <root>/data/<key>         the bytes of one storage; <root>/tensors/<key> in early files
 //   <root>/version            decimal; <root>/.data/version for 6 and above
-//   <root>/constants.pkl      only in TorchScript archives
 //   <root>/.format_version .storage_alignment .data/serialization_id   say nothing that a listing needs
+// TorchScript adds
+//   <root>/constants.pkl      a pickle of a tuple of tensors, in frozen modules all weights; their storages at constants/<key>
+//   <root>/code/ debug_pkl bytecode.pkl traced_inputs/   hold no weights
+// torch.package has, instead of data.pkl,
+//   <root>/<package>/<resource>   pickles (protocol 3) among other files; their storages at .data/<key>.storage
+//   <root>/.data/ts_code/<n>/data.pkl   TorchScript modules, their storages in .data/ too
+//   <root>/.data/extern_modules .data/python_version
 //
 // The root is the text before the first '/' of the first directory entry, as torch takes it.
 #include "formats/torch_zip.hpp"
@@ -14,97 +20,23 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/endian.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/zip.hpp"
-#include "formats/torch/collect.hpp"
+#include "formats/torch/zip_archive.hpp"
+#include "formats/torch_export.hpp"
 
 namespace assay::formats {
 
 namespace {
 
-constexpr std::uint64_t kSmallRecord = 64;  // byteorder and version are a few characters
-constexpr std::uint64_t kMinVersion = 1, kMaxVersion = 10;
+using torch::Archive;
+
 constexpr std::size_t kNamedMembers = 8;
-constexpr std::uint64_t kLocalHeader = 30, kExtraHeader = 4, kDescriptor = 16, kDescriptor64 = 24;
-constexpr std::uint64_t kAlignment = 64;
-
-// The parts of an archive that one opening needs.
-struct Archive {
-  const ByteSource& source;
-  const zip::Directory& directory;
-  const Limits& limits;
-  std::string base;  // "root/", or "" where data.pkl stands outside any folder
-
-  const zip::Member* find(std::string_view record) const { return directory.find(concat(base, record)); }
-};
-
-// Where torch puts a record's data: header, name, an extra field that pads to the alignment. Only believed when data and descriptor then
-// end exactly where the next header begins. It saves a host that fetches ranges one fetch for every storage.
-class PredictedOffsets {
- public:
-  explicit PredictedOffsets(const zip::Directory& directory) {
-    for (const zip::Member& member : directory.members) ends_.push_back(member.header_offset);
-    ends_.push_back(directory.directory_offset);
-    std::ranges::sort(ends_);
-  }
-  std::optional<std::uint64_t> of(const zip::Member& member, std::uint64_t prefix) const {
-    if (member.method != 0 || member.encrypted() || member.packed_size != member.size || member.header_offset < prefix) return std::nullopt;
-    const auto next = std::ranges::upper_bound(ends_, member.header_offset);
-    const std::uint64_t least = member.header_offset - prefix + kLocalHeader + member.name.size() + kExtraHeader;
-    const std::uint64_t data = prefix + (least + kAlignment - 1) / kAlignment * kAlignment;
-    if (next == ends_.end() || *next < data || *next - data < member.size) return std::nullopt;
-    const std::uint64_t behind = *next - data - member.size;
-    if (behind != (member.size == 0 ? 0 : kDescriptor) && behind != kDescriptor64) return std::nullopt;
-    return data;
-  }
-
- private:
-  std::vector<std::uint64_t> ends_;
-};
-
-class ZipStorages final : public torch::StorageSource {
- public:
-  ZipStorages(const Archive& archive, Arena& arena, bool big_endian) : archive_(archive), arena_(arena), big_endian_(big_endian) {}
-
-  Result<Storage> find(const torch::StorageId& id) override {
-    const std::string record = concat("data/", id.key);
-    const zip::Member* member = archive_.find(record);
-    if (member == nullptr) member = archive_.find(concat("tensors/", id.key));
-    if (member == nullptr) member = archive_.find(concat(".data/", id.key, ".storage"));
-    if (member == nullptr) return fail(missing(record));
-    auto storage = zip::storage_of(archive_.source, *member, archive_.limits);
-    if (!storage && storage.error().code() == Code::need_range) {
-      if (!predicted_) predicted_.emplace(archive_.directory);
-      if (const auto offset = predicted_->of(*member, archive_.directory.prefix)) {
-        storage = Storage();
-        storage->offset = *offset;
-        storage->nbytes = member->size;
-      }
-    }
-    if (!storage) return fail(std::move(storage).error().in_member(member->name));
-    storage->big_endian = big_endian_;
-    storage->key = arena_.text(member->name);
-    return storage;
-  }
-
- private:
-  Error missing(std::string_view record) const {
-    const std::string name = archive_.base + std::string(record);
-    const auto& cut = archive_.directory.cut;
-    if (cut && equals_ignoring_case(cut->name, name))
-      return Error(Code::truncated, concat("the file ends in record ", quote(name), ", ", cut->packed_size, " bytes into it"))
-          .in_member(cut->name);
-    return Error(Code::missing_storage, concat("record ", quote(name), " is not in the archive"));
-  }
-
-  const Archive& archive_;
-  Arena& arena_;
-  bool big_endian_;
-  std::optional<PredictedOffsets> predicted_;
-};
+constexpr std::size_t kPickles = 256;  // of one package: each costs a walk over all tensors
+constexpr torch::StoragePlace kConstants[] = {{"constants/", ""}};
 
 bool ends_with_data_pkl(std::string_view name) {
   constexpr std::string_view kRecord = "data.pkl";
@@ -131,12 +63,7 @@ Error without_checkpoint(const zip::Directory& directory) {
 // The member to parse; sets the archive's base. Torch's rule first, then any data.pkl.
 Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
   const zip::Directory& directory = archive.directory;
-  if (!directory.members.empty()) {
-    const std::string_view first = directory.members.front().name;
-    const std::size_t slash = first.find_first_of("/\\");
-    if (slash != std::string_view::npos) archive.base = concat(first.substr(0, slash), "/");
-    if (const zip::Member* member = archive.find("data.pkl")) return *member;
-  }
+  if (const zip::Member* member = archive.find("data.pkl")) return *member;
   for (const zip::Member& member : directory.members) {
     if (!ends_with_data_pkl(member.name)) continue;
     archive.base = member.name.substr(0, member.name.size() - std::string_view("data.pkl").size());
@@ -153,57 +80,6 @@ Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
   return fail(without_checkpoint(directory));
 }
 
-Result<std::optional<std::string>> read_small(const Archive& archive, const zip::Member* member) {
-  if (member == nullptr) return std::nullopt;
-  if (member->size > kSmallRecord) return std::string(1, '?');
-  auto block = zip::read_member(archive.source, *member, kSmallRecord, archive.limits);
-  if (block) return std::string(block->view().text());
-  if (block.error().code() == Code::need_range) return fail(std::move(block).error());
-  return std::string(1, '?');
-}
-
-Result<bool> read_byte_order(const Archive& archive, Checkpoint& checkpoint) {
-  const zip::Member* const member = archive.find("byteorder");
-  ASSAY_TRY(const auto text, read_small(archive, member));
-  if (!text || *text == "little") return false;
-  if (*text == "big") return true;
-  Finding finding(Code::bad_byteorder, concat("byteorder is ", quote(*text), ", neither 'little' nor 'big'; little is assumed"));
-  finding.where.member = member->name;
-  checkpoint.add(std::move(finding));
-  return false;
-}
-
-// As torch parses it: spaces before and anything behind the digits are accepted.
-Result<void> check_version(const Archive& archive, Checkpoint& checkpoint) {
-  const zip::Member* member = archive.find(".data/version");
-  if (member == nullptr) member = archive.find("version");
-  ASSAY_TRY(const auto text, read_small(archive, member));
-  if (!text) return {};
-  std::uint64_t version = 0;
-  std::size_t i = std::min(text->find_first_not_of(" \t\n\r"), text->size());
-  for (; i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9' && version <= kMaxVersion; ++i)
-    version = version * 10 + static_cast<std::uint64_t>((*text)[i] - '0');
-  if (version >= kMinVersion && version <= kMaxVersion) return {};
-  Finding finding(Code::bad_version, concat("archive version ", quote(*text), " is not between ", kMinVersion, " and ", kMaxVersion,
-                                            "; torch.load refuses it"));
-  finding.where.member = member->name;
-  checkpoint.add(std::move(finding));
-  return {};
-}
-
-void note_rest(const torch::Graph& graph, ByteView stream, const Archive& archive, std::string_view member, Checkpoint& checkpoint) {
-  const std::uint64_t used = graph.end_offset() - graph.begin_offset();
-  if (graph.broken() || used >= stream.size()) return;
-  const ByteView rest = stream.from(static_cast<std::size_t>(used));
-  const bool another = !pickle::parse(rest, archive.limits).broken();
-  Finding finding(another ? Code::extra_pickle : Code::unparsed_bytes,
-                  concat(counted(rest.size(), "byte", "bytes"), " behind the pickle's end, ", another ? "another pickle" : "not a pickle",
-                         "; loaders ignore them"));
-  finding.severity = Severity::note;
-  finding.where.member = member;
-  checkpoint.add(std::move(finding));
-}
-
 void tell_salvaged(Checkpoint& checkpoint) {
   std::uint64_t whole = 0, bytes = 0;
   for (const Tensor& tensor : checkpoint.tensors) {
@@ -217,34 +93,153 @@ void tell_salvaged(Checkpoint& checkpoint) {
   checkpoint.add(std::move(finding));
 }
 
-Result<void> read_pickle(Archive& archive, const zip::Member& member, bool big_endian, Checkpoint& checkpoint) {
-  const std::uint64_t most = member.method == 0 ? archive.limits.pickle_bytes : archive.limits.inflate_pickle_bytes;
-  auto block = zip::read_member(archive.source, member, most, archive.limits);
-  if (!block) return fail(std::move(block).error().in_member(member.name));
-  const ByteView stream = block->view();
+std::string root_of(const zip::Directory& directory) {
+  if (directory.members.empty()) return {};
+  const std::string_view first = directory.members.front().name;
+  const std::size_t slash = first.find_first_of("/\\");
+  return slash == std::string_view::npos ? std::string() : concat(first.substr(0, slash), "/");
+}
 
-  torch::PickleInfo pickle;
-  pickle.member = checkpoint.arena().text(member.name);
-  if (member.method == 0) pickle.in_file = stream;
-  pickle.graph = std::make_shared<const pickle::Graph>(pickle::parse(*std::move(block), archive.limits));
-  const pickle::Graph& graph = *pickle.graph;
-  const pickle::Node root = graph.salvage_root();
-  if (const auto& broken = graph.broken()) {
-    // The archive is whole, so the pickle was cut before it was packed: getting the file again would not help.
-    const bool cut_within = broken->code() == Code::truncated && !archive.directory.salvaged;
-    const Code code = cut_within ? Code::malformed_pickle : broken->code();
-    Error error = Error(code, broken->what()).at(broken->where().offset.value_or(stream.offset())).in_member(member.name);
-    if (root == pickle::kNoNode) return fail(std::move(error));
-    checkpoint.add(Finding::from(error));
-  }
-  ZipStorages storages(archive, checkpoint.arena(), big_endian);
-  ASSAY_CHECK(torch::collect(checkpoint, pickle, root, storages, archive.limits));
-  torch::note_foreign_imports(checkpoint, pickle);
-  note_rest(graph, stream, archive, member.name, checkpoint);
+// What a frozen module's weights became. They are listed beside what data.pkl holds, so their damage is a finding.
+Result<void> list_constants(const Archive& archive, Checkpoint& checkpoint) {
+  const zip::Member* const member = archive.find("constants.pkl");
+  auto read = torch::read_pickle(archive, *member, checkpoint, {.prefix = "constants", .places = kConstants, .further = true});
+  if (read) return {};
+  if (read.error().code() == Code::need_range) return fail(std::move(read).error());
+  checkpoint.add(Finding::from(read.error()));
   return {};
 }
 
+bool is_package(const Archive& archive) {
+  return archive.find("data.pkl") == nullptr && archive.find(".data/extern_modules") != nullptr && archive.find(".data/version") != nullptr;
+}
+
+// Pickles by their name, other resources by the first byte of protocol 2 and later.
+Result<bool> is_pickle(const Archive& archive, const zip::Member& member, std::string_view record) {
+  if (record.starts_with(".data/"))
+    return record.starts_with(".data/ts_code/") && record.ends_with("/data.pkl");
+  if (record.find('/') == std::string_view::npos || record.ends_with(".py") || member.size < 2) return false;
+  if (record.ends_with(".pkl") || record.ends_with(".pickle")) return true;
+  constexpr std::string_view kWeights[] = {".pt", ".pth", ".bin", ".ckpt"};
+  if (std::ranges::none_of(kWeights, [&](std::string_view ending) { return record.ends_with(ending); }) || member.method != 0) return false;
+  auto offset = zip::data_offset(*archive.source, member);
+  if (!offset) {
+    if (offset.error().code() == Code::need_range) return fail(std::move(offset).error());
+    return false;
+  }
+  ASSAY_TRY(const auto start, archive.source->fetch(*offset, 1));
+  return start.view()[0] == std::byte{0x80};
+}
+
+// "model/sub/net.pkl" holds what Python calls model.sub.net.
+std::string prefix_of(std::string_view record) {
+  std::string prefix(record.substr(0, record.rfind('.')));
+  if (record.starts_with(".data/ts_code/")) prefix = concat("ts_code.", prefix.substr(14, prefix.rfind('/') - 14));
+  std::ranges::replace(prefix, '/', '.');
+  return prefix;
+}
+
+// Pickles of one package share storages: one record is one storage.
+void join_storages(Checkpoint& checkpoint) {
+  std::unordered_map<std::string_view, std::uint32_t> first;
+  std::vector<std::uint32_t> joined;
+  for (std::uint32_t i = 0; i < checkpoint.storages.size(); ++i) {
+    const std::string_view key = checkpoint.storages[i].key;
+    joined.push_back(key.empty() ? i : first.try_emplace(key, i).first->second);
+  }
+  const auto join = [&](Tensor& tensor) {
+    if (tensor.storage != kNone) tensor.storage = joined[tensor.storage];
+  };
+  for (Tensor& tensor : checkpoint.tensors) join(tensor);
+  for (Quantizer& quantizer : checkpoint.quantizers) join(quantizer.scales), join(quantizer.zero_points);
+}
+
+Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
+  std::vector<const zip::Member*> pickles;
+  for (const zip::Member& member : archive.directory.members) {
+    if (!member.name.starts_with(archive.base)) continue;
+    ASSAY_TRY(const bool pickle, is_pickle(archive, member, member.name.substr(archive.base.size())));
+    if (pickle) pickles.push_back(&member);
+  }
+  if (pickles.size() > kPickles) {
+    checkpoint.add(Finding(Code::limit_exceeded, concat("a package of ", pickles.size(), " pickles; the first ", kPickles, " are listed")));
+    pickles.resize(kPickles);
+  }
+  for (const zip::Member* const member : pickles) {
+    const std::string prefix = pickles.size() > 1 ? prefix_of(member->name.substr(archive.base.size())) : std::string();
+    auto read = torch::read_pickle(archive, *member, checkpoint, {.prefix = prefix, .further = checkpoint.values != nullptr});
+    if (read) continue;
+    if (read.error().code() == Code::need_range) return fail(std::move(read).error());
+    checkpoint.add(Finding::from(read.error()));
+  }
+  join_storages(checkpoint);
+  return {};
+}
+
+Result<void> list_state(Archive& archive, std::string_view prefix, Checkpoint& checkpoint) {
+  ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
+  ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
+  ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix}));
+  if (archive.find("constants.pkl") == nullptr) return {};
+  checkpoint.format = "torch-script";
+  return list_constants(archive, checkpoint);
+}
+
+Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::string_view name, const Limits& limits, bool nested,
+                                std::string_view prefix) {
+  ASSAY_TRY(const zip::Directory directory, zip::read_directory(*source, limits));
+  Checkpoint checkpoint;
+  checkpoint.format = "torch-zip";
+  checkpoint.container = "zip";
+  checkpoint.files.push_back({std::string(name), source->size(), source});
+  for (const Finding& finding : directory.findings.list()) checkpoint.add(finding);
+
+  Archive archive{.source = source, .directory = directory, .limits = limits, .base = root_of(directory)};
+  if (!nested && is_torch_export(archive)) {
+    checkpoint.format = "torch-export";
+    ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
+    ASSAY_CHECK(list_torch_export(archive, checkpoint));
+  } else if (!nested && is_package(archive)) {
+    checkpoint.format = "torch-package";
+    ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
+    ASSAY_CHECK(list_package(archive, checkpoint));
+  } else {
+    ASSAY_CHECK(list_state(archive, prefix, checkpoint));
+  }
+  if (directory.salvaged) tell_salvaged(checkpoint);
+  if (checkpoint.tensors.empty() && !nested)
+    checkpoint.add(Finding(Code::no_tensors, checkpoint.format == "torch-zip" ? "data.pkl holds no tensors" : "the archive holds no tensors"));
+  return checkpoint;
+}
+
+// Looks for a record among those directory entries that stand in the tail.
+bool tail_lists(const ProbeInput& input, std::string_view record) {
+  constexpr std::size_t kEntry = 46;
+  const std::string_view tail = input.tail.text();
+  for (std::size_t at = tail.find("PK\1\2"); at != std::string_view::npos; at = tail.find("PK\1\2", at + 4)) {
+    if (tail.size() - at < kEntry) return false;
+    const std::size_t length = load_le<std::uint16_t>(input.tail.data() + at + 28);
+    if (tail.size() - at - kEntry < length) return false;
+    const std::string_view name = tail.substr(at + kEntry, length);
+    if (name == record || (name.ends_with(record) && name[name.size() - record.size() - 1] == '/')) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+Probe probe_torch_script(const ProbeInput& input) {
+  return tail_lists(input, "constants.pkl") ? Probe{100, "zip that lists constants.pkl"} : Probe{};
+}
+
+Probe probe_torch_package(const ProbeInput& input) {
+  return tail_lists(input, ".data/extern_modules") ? Probe{100, "zip that lists .data/extern_modules"} : Probe{};
+}
+
+Probe probe_torch_export(const ProbeInput& input) {
+  const bool listed = tail_lists(input, "archive_format") || tail_lists(input, "serialized_exported_program.json");
+  return listed ? Probe{100, "zip that lists an exported program"} : Probe{};
+}
 
 Probe probe_torch_zip(const ProbeInput& input) {
   const std::string_view head = input.head.text();
@@ -257,23 +252,11 @@ Probe probe_torch_zip(const ProbeInput& input) {
   return {};
 }
 
-Result<Checkpoint> open_torch_zip(const OpenInput& input) {
-  ASSAY_TRY(const zip::Directory directory, zip::read_directory(*input.source, input.limits));
-  Checkpoint checkpoint;
-  checkpoint.format = "torch-zip";
-  checkpoint.container = "zip";
-  checkpoint.files.push_back({std::string(input.name), input.source->size(), input.source});
-  for (const Finding& finding : directory.findings.list()) checkpoint.add(finding);
+Result<Checkpoint> open_torch_zip(const OpenInput& input) { return open_archive(input.source, input.name, input.limits, false, {}); }
 
-  Archive archive{*input.source, directory, input.limits, {}};
-  ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
-  if (archive.find("constants.pkl") != nullptr) checkpoint.format = "torch-script";
-  ASSAY_TRY(const bool big_endian, read_byte_order(archive, checkpoint));
-  ASSAY_CHECK(check_version(archive, checkpoint));
-  ASSAY_CHECK(read_pickle(archive, member, big_endian, checkpoint));
-  if (directory.salvaged) tell_salvaged(checkpoint);
-  if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "data.pkl holds no tensors"));
-  return checkpoint;
+Result<Checkpoint> open_nested_torch_zip(std::shared_ptr<ByteSource> source, std::string_view name, const Limits& limits,
+                                         std::string_view prefix) {
+  return open_archive(source, name, limits, true, prefix);
 }
 
 }  // namespace assay::formats

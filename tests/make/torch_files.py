@@ -11,6 +11,7 @@ import io
 import json
 import pathlib
 import sys
+import typing
 import warnings
 import zipfile
 
@@ -97,10 +98,19 @@ def flatten(prefix, value, out):
         elif value.layout == torch.sparse_coo:
             flatten(join("indices"), value._indices(), out)
             flatten(join("values"), value._values(), out)
-        elif value.layout == torch.sparse_csr:
+        elif value.layout in (torch.sparse_csr, torch.sparse_bsr):
             flatten(join("crow_indices"), value.crow_indices(), out)
             flatten(join("col_indices"), value.col_indices(), out)
             flatten(join("values"), value.values(), out)
+        elif value.layout in (torch.sparse_csc, torch.sparse_bsc):
+            flatten(join("ccol_indices"), value.ccol_indices(), out)
+            flatten(join("row_indices"), value.row_indices(), out)
+            flatten(join("values"), value.values(), out)
+        elif value.is_nested:
+            flatten(join("values"), value.values(), out)
+            flatten(join("sizes"), value._nested_tensor_size(), out)
+            flatten(join("strides"), value._nested_tensor_strides(), out)
+            flatten(join("storage_offsets"), value._nested_tensor_storage_offsets(), out)
         else:
             out.append([prefix, dtype_name(value), shape_of(value), " ".join(values_of(value))])
             for name, attribute in getattr(value, "__dict__", {}).items():
@@ -297,6 +307,98 @@ def script():
     expect("script.pt", {"codes": loaded.codes, **{k: v for k, v in loaded.state_dict().items() if k != "codes"}})
 
 
+def frozen():
+    """A module whose weights became constants: what is left of their names is a number."""
+    torch.manual_seed(3)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1)).eval()
+    path = OUT / "frozen.pt"
+    torch.jit.freeze(torch.jit.script(net)).save(str(path))
+    constants = torch.jit.load(str(path)).code_with_constants[1].const_mapping
+    expect("frozen.pt", {"constants": {name.removeprefix("c"): value for name, value in constants.items()}})
+
+
+class Exported(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 2)
+        self.tied = self.fc.weight
+        self.register_buffer("codes", torch.arange(4, dtype=torch.int16))
+        self.register_buffer("turned", torch.arange(6.0).reshape(2, 3).t())
+        self.register_buffer("loose", torch.tensor([7.0]), persistent=False)
+        self.short = torch.nn.Parameter(torch.tensor([0.5, -1.0], dtype=torch.bfloat16))
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.tied) + self.fc(x) + self.codes.sum() + self.turned.sum() + self.loose + self.short
+
+
+def exported():
+    torch.manual_seed(4)
+    program = torch.export.export(Exported().eval(), (torch.ones(1, 3),))
+    torch.export.save(program, OUT / "exported.pt2")
+    loaded = torch.export.load(OUT / "exported.pt2")
+    value = {**loaded.state_dict, "constants": {k: v for k, v in loaded.constants.items() if isinstance(v, torch.Tensor)}}
+    expect("exported.pt2", value)
+    # The form of torch 2.6 and earlier, in both of the ways that Python's zipfile may have packed it.
+    for name, compression in (("exported_2_6.pt2", zipfile.ZIP_STORED), ("exported_2_6_deflated.pt2", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(OUT / name, "w", compression) as archive:
+            put = lambda record, data: archive.writestr(zipfile.ZipInfo(record), data, compression)
+            put("serialized_exported_program.json", "{}")
+            for record, part in (("serialized_state_dict.pt", dict(loaded.state_dict)), ("serialized_constants.pt", value["constants"])):
+                buffer = io.BytesIO()
+                torch.save(part, buffer)
+                put(record, buffer.getvalue())
+            put("version", "7.3")
+        expected[name] = expected["exported.pt2"]
+
+
+def package():
+    from torch.package import PackageExporter, PackageImporter
+    torch.manual_seed(5)
+    shared = torch.arange(4.0)
+    torch.package.package_exporter._gate_torchscript_serialization = False
+    script = torch.jit.script(torch.nn.Linear(2, 1))
+    one = {"a": shared, "b": {"c": torch.ones(2, 2, dtype=torch.float16)}}
+    with PackageExporter(str(OUT / "package.pt")) as exporter:
+        exporter.save_pickle("model", "net.pkl", one)
+        exporter.save_text("model", "note.txt", "hello")
+    expect("package.pt", PackageImporter(str(OUT / "package.pt")).load_pickle("model", "net.pkl"))
+    with PackageExporter(str(OUT / "packages.pt")) as exporter:
+        exporter.save_pickle("model", "net.pkl", one)
+        exporter.save_pickle("model.sub", "other.pkl", [shared[1:3]])
+        exporter.save_pickle("model", "script.pkl", script)
+    expect("packages.pt", {"model": {"net": one, "sub": {"other": [shared[1:3]]}}, "ts_code": [script.state_dict()]})
+
+
+def sparse():
+    dense = torch.tensor([[0.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 4.0]])
+    return {"coo": dense.to_sparse(), "csr": dense.to_sparse_csr(), "csc": dense.to_sparse_csc(), "bsr": dense.to_sparse_bsr((1, 2)),
+            "bsc": dense.to_sparse_bsc((2, 1)), "nested": torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)])}
+
+
+def script_special():
+    """The C++ pickler's own forms: sparse tuples, typed lists and dicts, quantised tensors."""
+    class Net(torch.nn.Module):
+        names: typing.Dict[str, torch.Tensor]
+        several: typing.List[torch.Tensor]
+
+        def __init__(self):
+            super().__init__()
+            self.coo = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+            self.names = {"x": torch.tensor([1.0]), "y": torch.tensor([2], dtype=torch.int64)}
+            self.several = [torch.tensor([3.0]), torch.tensor([4.0, 5.0])]
+            self.quantised = torch.quantize_per_tensor(torch.tensor([1.0, -2.0]), 0.5, 3, torch.qint8)
+            self.channels = torch.quantize_per_channel(torch.ones(2, 2), torch.tensor([0.5, 0.25], dtype=torch.float64), torch.tensor([0, 1]), 0, torch.quint8)
+            self.eight = torch.tensor([1.0, -0.5]).to(torch.float8_e4m3fn)
+
+        def forward(self, x):
+            return x + self.several[0]
+
+    net = Net()
+    torch.jit.script(net).save(str(OUT / "script_special.pt"))
+    expect("script_special.pt", {"coo": net.coo, "names": net.names, "several": net.several, "quantised": net.quantised, "channels": net.channels,
+                                 "eight": net.eight})
+
+
 def swap(record, data):
     if record == "byteorder":
         return b"big"
@@ -344,6 +446,11 @@ def main():
     rewrite("numpy.pt", "numpy_deflated.pt", lambda record, data: data, zipfile.ZIP_DEFLATED)
     old_objects()
     script()
+    script_special()
+    frozen()
+    exported()
+    package()
+    save("sparse.pt", sparse())
     quoted = lambda value: json.dumps(value, ensure_ascii=False)
     text = ",\n".join(quoted(name) + ": [\n  " + ",\n  ".join(quoted(row) for row in rows) + "]" for name, rows in sorted(expected.items()))
     (OUT / "expected.json").write_text("{\n" + text + "\n}\n")

@@ -61,22 +61,6 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
   }
 }
 
-void check_wrappers(const Checkpoint& checkpoint, Chart& chart) {
-  constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "module."};
-  for (const std::string_view wrapper : kWrappers) {
-    std::uint64_t count = 0;
-    for (const Tensor& tensor : checkpoint.tensors) {
-      const std::size_t at = tensor.name.find(wrapper);
-      // "module." only in front: within a name it is somebody's choice.
-      count += at == 0 || (wrapper[0] == '_' && at != tensor.name.npos);
-    }
-    if (count == 0 || (wrapper == "module." && count != checkpoint.tensors.size())) continue;
-    chart.add(Code::wrapper_prefix, Severity::note,
-              concat(counted(count, "name holds ", "names hold "), quote(wrapper), ", the name of a training wrapper"), "",
-              {{"count", count}, {"wrapper", std::string(wrapper)}});
-  }
-}
-
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
   const auto parent = [](std::string_view name) { return name.substr(0, std::min(name.rfind('.'), name.size())); };
   std::set<std::string_view> scaled;  // modules that have a scale

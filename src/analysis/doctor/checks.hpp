@@ -59,7 +59,6 @@ void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& ch
 
 // Across tensors.
 void check_placeholders(const Checkpoint& checkpoint, Chart& chart);
-void check_wrappers(const Checkpoint& checkpoint, Chart& chart);
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);

@@ -74,7 +74,6 @@ class Examiner {
     doctor::check_spread(checkpoint_, patients_, chart_);
     ASSAY_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
     ASSAY_CHECK(doctor::check_tied(checkpoint_, config, patients_, chart_));
-    doctor::check_wrappers(checkpoint_, chart_);
     chart_.write_shared();
     return checkup_;
   }

@@ -91,11 +91,12 @@ void rebuild_quantized(const Call& call, Rebuilt& out) {
   if (per_channel) out.parts.push_back({"axis", item_at(graph, quantizer, 3)});
 }
 
+// Those with an empty label are passed over.
 void add_parts(const Call& call, Node tuple, std::initializer_list<std::string_view> labels, Rebuilt& out) {
   std::size_t i = 0;
   for (const std::string_view label : labels) {
     const Node item = item_at(call.graph, tuple, i++);
-    if (item != kNoNode) out.parts.push_back({label, item});
+    if (item != kNoNode && !label.empty()) out.parts.push_back({label, item});
   }
 }
 
@@ -104,11 +105,15 @@ void add_parts(const Call& call, Node tuple, std::initializer_list<std::string_v
 void rebuild_sparse(const Call& call, Rebuilt& out) {
   out.form = Form::container;
   const Graph& graph = call.graph;
-  const auto jit_layout = integer_of(graph, call.arg(0));
-  if (jit_layout) {
-    if (*jit_layout == 1) add_parts(call, call.args, {"layout", "size", "requires_grad", "indices", "values"}, out);
-    else add_parts(call, call.args, {"layout", "size", "requires_grad", "crow_indices", "col_indices", "values"}, out);
-    return;
+  if (integer_of(graph, call.arg(0)) == 1) {
+    out.is_object = true;
+    out.text = "torch.sparse_coo";
+    return add_parts(call, call.args, {"", "size", "", "indices", "values"}, out);
+  }
+  if (integer_of(graph, call.arg(0))) {
+    out.is_object = true;
+    out.text = "torch.sparse_csr";
+    return add_parts(call, call.args, {"", "size", "", "crow_indices", "col_indices", "values"}, out);
   }
   const std::string layout = pickle::describe(graph, call.arg(0));
   out.parts.push_back({"layout", call.arg(0)});
@@ -123,6 +128,8 @@ void rebuild_sparse(const Call& call, Rebuilt& out) {
 // (buffer, sizes, strides, storage offsets)
 void rebuild_nested(const Call& call, Rebuilt& out) {
   out.form = Form::container;
+  out.is_object = true;
+  out.text = "nested tensor";
   add_parts(call, call.args, {"values", "sizes", "strides", "storage_offsets"}, out);
 }
 
@@ -149,8 +156,7 @@ void rebuild_wrapper_subclass(const Call& call, Rebuilt& out) {
   out.form = Form::container;
   out.is_object = true;
   out.text = qualified_name(call.graph, call.arg(0));
-  add_parts(call, call.args, {"class", "dtype", "size"}, out);
-  out.parts.erase(out.parts.begin());
+  add_parts(call, call.args, {"", "dtype", "size"}, out);
 }
 
 // (function, type, args, state)

@@ -190,6 +190,11 @@ Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node 
   return list(name, node, {});
 }
 
+Result<std::uint32_t> TensorTable::add_spec(std::string_view name, TensorSpec spec, Result<void> read) {
+  spec_ = std::move(spec);
+  return list(name, kNoNode, std::move(read));
+}
+
 std::optional<Error> TensorTable::check_shape(Tensor& tensor) {
   if (spec_.has_stride && spec_.stride.size() != spec_.shape.size())
     return Error(Code::malformed_tensor, concat("shape has ", spec_.shape.size(), " dimensions, stride has ", spec_.stride.size()));

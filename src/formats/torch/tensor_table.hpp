@@ -59,6 +59,9 @@ class TensorTable {
   Result<std::uint32_t> add(std::string_view name, Node node, const TensorNodes& nodes, bool parameter);
   Result<std::uint32_t> add_array(std::string_view name, Node node, const ArrayNodes& array);
   Result<std::uint32_t> add_bare_storage(std::string_view name, Node node);
+  /// For tensors that no pickle describes; their storage's dtype is unknown, so that its record's size counts.
+  /// `read` says what is wrong with them where something is.
+  Result<std::uint32_t> add_spec(std::string_view name, TensorSpec spec, Result<void> read = {});
 
   /// Gives quantizers per channel the scales and zero points that were listed since. `node_tensors` as in Checkpoint, sorted.
   void resolve_quantizers();

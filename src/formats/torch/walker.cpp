@@ -39,6 +39,7 @@ Walker::Walker(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& 
       on_path_(graph_.node_count()),
       seen_(graph_.node_count()),
       path_(prefix),
+      first_tensor_(static_cast<std::uint32_t>(checkpoint.tensors.size())),
       budget_(2 * std::uint64_t{graph_.node_count()} + (graph_.end_offset() - graph_.begin_offset()) / kBytesPerVisit + kFreeVisits),
       name_budget_(kNameBytes) {
   const auto persistent = std::ranges::count(graph_.events(), pickle::EventKind::persistent, &pickle::Event::kind);
@@ -205,6 +206,10 @@ Result<void> Walker::visit(Node node) {
     case Kind::persistent: {
       const Node id = graph_.item(node, 0);
       const Node tag = item_at(graph_, id, 0);
+      if (is_text(kind_of(graph_, tag)) && graph_.text(tag) == "reduce_package") {  // (tag, id, function, arguments): torch.package's own
+        add_text(MetadataEntry::Kind::object, pickle::describe(graph_, item_at(graph_, id, 2)));
+        return {};
+      }
       const bool is_class = kind_of(graph_, tag) == Kind::global || (is_text(kind_of(graph_, tag)) && graph_.text(tag) == "module");
       if (!is_class) return note_tensor(node, table_.add_bare_storage(name_or("tensor"), node));
       add_text(MetadataEntry::Kind::object, qualified_name(graph_, node));
@@ -358,6 +363,7 @@ void Walker::finish() {
     if (fresh) continue;
     const std::uint32_t before = at->second;
     at->second = i;
+    if (i < first_tensor_) continue;
     const Origin a = origins_[before], b = origins_[i];
     // The same key twice in one dict: Python keeps the last. Keys of different kinds, or other paths, are two values.
     replaced[before] = a.parent == b.parent && a.key != kNoNode && b.key != kNoNode && kind_of(graph_, a.key) == kind_of(graph_, b.key);
