@@ -36,7 +36,7 @@ Result<bool> ends_as_zip(const ByteSource& source, const Limits& limits) {
 
 bool Scanner::may_be_framed(ByteView head) {
   return head.text().starts_with("PK") || is_gzip(head) || is_zlib(head) || npy::is_npy(head) || tar::is_header(head) || !recognise_closed(head).kind.empty() ||
-         looks_like_safetensors(head, ~std::uint64_t{0}) || looks_like_gguf(head);
+         looks_like_safetensors(head, ~std::uint64_t{0}) || head.text().starts_with("GGUF");
 }
 
 Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {

@@ -108,7 +108,7 @@ Result<void> Scanner::scan(const Piece& piece) {
   if (framed) return {};
   ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
   if (pickled) return {};
-  const Known known = recognise(head, size);
+  const Known known = recognise(head);
   report_.members[row].kind = known.kind;
   if (known.inert) return {};
   if (known.code != Code::unknown_format || piece.name.empty()) {

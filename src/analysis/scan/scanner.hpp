@@ -99,7 +99,7 @@ class Scanner {
   Result<void> scan_streams(const Piece& piece, Row row, std::uint64_t begin, Layout layout, std::optional<Stream> first = {});
   Result<void> scan_hidden(const Piece& piece, Row row, std::uint64_t position);
   /// Bytes from `begin` on that nothing explains: told with `what` ("behind the last pickle"), and searched for pickles.
-  Result<void> scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what);
+  Result<void> scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what, Status status);
   Result<void> search(const Piece& piece, Row row, std::uint64_t begin);
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
   Result<void> scan_bytes(const Piece& piece, Row row, const pickle::Graph& graph, pickle::Node node);

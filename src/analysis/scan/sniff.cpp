@@ -95,7 +95,7 @@ bool is_text(ByteView bytes) {
          text.find('\x7f') == std::string_view::npos;
 }
 
-Known recognise(ByteView head, std::uint64_t size) {
+Known recognise(ByteView head) {
   for (const Magic& magic : kOthers)
     if (matches(magic, head)) return magic.known;
   if (is_text(head)) {
@@ -104,7 +104,6 @@ Known recognise(ByteView head, std::uint64_t size) {
     return {first != std::string_view::npos && (text[first] == '{' || text[first] == '[') ? "json" : "text", true, {}, {}};
   }
   if (is_sentencepiece(head)) return {"sentencepiece", true, {}, {}};
-  static_cast<void>(size);
   return {"unknown", false, Code::unknown_format, "neither a pickle nor any other format that is known here"};
 }
 
@@ -200,8 +199,6 @@ Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& 
     return fail(Error(Code::truncated, concat("the header promises ", end, " bytes of data, ", source.size() - 8 - n, " are there")).at(8 + n));
   return 8 + n + end;
 }
-
-bool looks_like_gguf(ByteView head) { return head.text().starts_with("GGUF"); }
 
 Result<void> check_gguf(ByteView head, std::uint64_t size) {
   constexpr std::uint64_t kLeastTensor = 8 + 1 + 4 + 4 + 8, kLeastKey = 8 + 1 + 4 + 1;

@@ -22,7 +22,7 @@ struct Known {
 };
 
 /// What is neither a pickle nor an archive that is opened.
-Known recognise(ByteView head, std::uint64_t size);
+Known recognise(ByteView head);
 /// Packed or archived in a way that is not opened: 7z, rar, xz, bzip2, zstd, lz4, lzip, cab. Kind "" for all else.
 Known recognise_closed(ByteView head);
 /// True when all of the bytes are printable text in UTF-8 (a character cut at the end of kSniffed bytes is forgiven).
@@ -32,7 +32,6 @@ bool is_text(ByteView bytes);
 bool looks_like_safetensors(ByteView head, std::uint64_t size);
 /// Reads the frame of a safetensors file strictly. Gives where the data end; fails with what is wrong.
 Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& limits);
-bool looks_like_gguf(ByteView head);
 /// Reads the fixed header of a GGUF file: version and counts that the file can hold.
 Result<void> check_gguf(ByteView head, std::uint64_t size);
 

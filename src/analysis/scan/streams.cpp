@@ -44,7 +44,11 @@ bool acts_by_itself(const pickle::Graph& graph) {
 bool is_text_after_all(const pickle::Graph& graph, ByteView head) {
   if (graph.reached_stop() || graph.events().empty() || !is_text(head)) return false;
   for (const pickle::Event& event : graph.events()) {
-    if (event.kind == pickle::EventKind::persistent) continue;
+    // A hook could take one word for a path; a line of words is none.
+    if (event.kind == pickle::EventKind::persistent) {
+      if (graph.text(graph.item(event.node, 0)).find(' ') == std::string_view::npos) return false;
+      continue;
+    }
     return event.kind == pickle::EventKind::import_ && !has_kind(graph, pickle::EventKind::call) &&
            (cannot_be_module(graph.global(event.node).module) || cannot_be_module(graph.global(event.node).name));
   }
@@ -101,7 +105,7 @@ Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
   // A picture's first bytes may hand a line to a hook before they break; what some other format begins with is taken for that.
-  if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && recognise(bytes, piece.source.size()).kind != "unknown") return false;
+  if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && !is_text(bytes) && recognise(bytes).kind != "unknown") return false;
   report_.members[row].kind = "pickle";
   ASSAY_CHECK(scan_streams(piece, row, 0, Layout::plain, std::move(stream)));
   return true;
@@ -136,19 +140,19 @@ Result<void> Scanner::scan_streams(const Piece& piece, Row row, std::uint64_t be
       ASSAY_TRY(stream, parse_at(piece, position));
     }
     const pickle::Graph& graph = stream.graph;
-    if (n > 1 && !graph.reached_stop() && graph.events().empty()) return scan_gap(piece, row, position, "behind the last pickle");
+    if (n > 1 && !graph.reached_stop() && graph.events().empty()) return scan_gap(piece, row, position, "behind the last pickle", Status::incomplete);
     report_.pickle_bytes += graph.end_offset() - position;
     report_.members[row].streams = n;
     note_broken(piece, row, stream);
     ASSAY_CHECK(judge(piece, row, stream, n));
-    if (!graph.reached_stop()) return scan_gap(piece, row, graph.end_offset(), "behind the break");
+    if (!graph.reached_stop()) return scan_gap(piece, row, graph.end_offset(), "behind the break", Status::malformed);
     position = graph.end_offset();
     raw.take(graph, n);
     if (raw.is_legacy()) report_.members[row].kind = "torch-legacy";
     ASSAY_TRY(const RawStorages::Step step, raw.step_over(piece.source, position, n));
     if (step.broken) {
       take_error(row, piece, *step.broken);
-      return scan_gap(piece, row, position, "where storages should be");
+      return scan_gap(piece, row, position, "where storages should be", Status::malformed);
     }
     if (step.bytes != 0) {
       ASSAY_CHECK(scan_hidden(piece, row, position));
@@ -187,15 +191,13 @@ void Scanner::note_broken(const Piece& piece, Row row, const Stream& stream) {
 
 // --- bytes that nothing explains --------------------------------------------------------------------------------------------
 
-Result<void> Scanner::scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what) {
+Result<void> Scanner::scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what, Status status) {
   const std::uint64_t size = piece.source.size();
   if (begin >= size) return {};
-  if (!what.empty()) {
-    ASSAY_TRY(const bool blank, is_blank(piece.source, begin));
-    if (blank) return {};
-    mark(row, Status::incomplete);
-    find(row, piece, Code::unparsed_bytes, concat(counted(size - begin, "byte ", "bytes "), what, size - begin == 1 ? " is not parsed" : " are not parsed"), begin, size - begin);
-  }
+  ASSAY_TRY(const bool blank, is_blank(piece.source, begin));
+  if (blank) return {};
+  mark(row, status);
+  find(row, piece, Code::unparsed_bytes, concat(counted(size - begin, "byte ", "bytes "), what, size - begin == 1 ? " is not parsed" : " are not parsed"), begin, size - begin);
   return search(piece, row, begin);
 }
 

@@ -68,13 +68,21 @@ std::string refuse_event(const Graph& graph, const Event& event, std::byte opcod
     }
     case EventKind::call: {
       const Node callable = graph.callable(event.node);
-      if (allows(graph, callable)) return {};
       const std::string what = pickle::describe(graph, callable, 100);
-      return graph.call_kind(event.node) == pickle::CallKind::newobj
+      const bool makes = graph.call_kind(event.node) == pickle::CallKind::newobj;
+      if (allows(graph, callable)) {
+        const GlobalName name = graph.mapped_global(callable);
+        const Rule rule = find_benign(name.module, name.name).rule;
+        if (rule == Rule::value) return concat(what, " is not callable");
+        if (makes && rule != Rule::call) return concat("object.__new__(X): X is not a type object, but ", what);
+        return {};
+      }
+      return makes
                  ? concat("Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got ", what)
                  : concat("Trying to call reduce for unrecognized function ", what);
     }
     case EventKind::build: {
+      if (graph.kind(event.node) == Kind::persistent) return {};  // a storage takes attributes
       const Object object = object_of(graph, event.node);
       if (object == Object::tensor || object == Object::parameter || object == Object::ordered) return {};
       return concat("Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got ",
