@@ -43,7 +43,12 @@ struct Format {
 std::span<const Format> registry();
 const Format* find_format(std::string_view id);
 
+/// What open_single may find. An index may name indexes, itself too: a file that a set is made of must hold weights, or opening never ends.
+enum class Content : std::uint8_t { weights, weights_or_index };
+
 /// Opens one file of a set by content, without looking for the set it may be a shard of. The registry's own step, also used by shard_set.
-Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std::shared_ptr<ByteSource> source, const Limits& limits);
+/// Fails with `json-document` for an index where only weights are wanted.
+Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std::shared_ptr<ByteSource> source, const Limits& limits,
+                               Content content = Content::weights);
 
 }  // namespace assay::formats

@@ -78,7 +78,8 @@ const Format* find_format(std::string_view id) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std::shared_ptr<ByteSource> source, const Limits& limits) {
+Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std::shared_ptr<ByteSource> source, const Limits& limits,
+                               Content content) {
   const std::uint64_t size = source->size();
   const OpenInput input{files, name, source, limits};
   auto head = source->fetch(0, std::min(size, kHead));
@@ -99,6 +100,8 @@ Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std:
   }
   auto other = recognise_not_weights(probe);
   if (other && other->score > best_score) return fail(std::move(other->error).in_file(name));
+  if (best && best->open == open_index && content == Content::weights)
+    return fail(Error(Code::json_document, "an index of shards, where a file of weights is expected").in_file(name));
   if (best) return open_as(*best, input);
   return fail(unknown_format(probe).in_file(name));
 }
@@ -111,7 +114,7 @@ Result<Checkpoint> open(const FileSet& files, const Limits& limits) {
   ASSAY_TRY(auto checkpoint, formats::open_set(files, limits));
   if (!checkpoint) {
     ASSAY_TRY(auto source, files.open(files.primary()));
-    ASSAY_TRY(checkpoint, formats::open_single(files, files.primary(), std::move(source), limits));
+    ASSAY_TRY(checkpoint, formats::open_single(files, files.primary(), std::move(source), limits, formats::Content::weights_or_index));
   }
   checkpoint->sections = model::find_sections(*checkpoint);
   model::note_wrappers(*checkpoint);

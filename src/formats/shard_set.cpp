@@ -211,7 +211,7 @@ Result<Checkpoint> Folder::open_best(std::vector<Candidate> found) {
 }
 
 Result<Checkpoint> Folder::open() {
-  std::optional<Finding> unreadable_index;
+  std::optional<Error> unreadable_index;
   for (const std::string_view name : indexes()) {
     auto index = read_index(name);
     if (index) {
@@ -220,13 +220,11 @@ Result<Checkpoint> Folder::open() {
       return checkpoint;
     }
     if (index.error().code() == Code::need_range) return fail(std::move(index).error());
-    if (unreadable_index) continue;
-    unreadable_index = Finding::from(index.error());
-    unreadable_index->severity = Severity::warning;
-    unreadable_index->message = concat("the index ", quote(name), " cannot be read: ", index.error().what());
+    if (!unreadable_index) unreadable_index = std::move(index).error().in_file(name);
   }
   auto found = candidates();
   if (found.empty()) {
+    if (unreadable_index) return fail(*std::move(unreadable_index));
     // A lone file of another name may still be weights: content decides.
     std::vector<std::string> plain;
     for (const FileSet::Entry& entry : entries_)
@@ -236,7 +234,12 @@ Result<Checkpoint> Folder::open() {
   }
   auto checkpoint = open_best(std::move(found));
   if (!checkpoint) return checkpoint;
-  if (unreadable_index) checkpoint->add(*std::move(unreadable_index));
+  if (unreadable_index) {
+    Finding finding = Finding::from(*unreadable_index);
+    finding.severity = Severity::warning;
+    finding.message = concat("the index ", quote(finding.where.file), " cannot be read: ", finding.message);
+    checkpoint->add(std::move(finding));
+  }
   note_side_files(*checkpoint);
   return checkpoint;
 }

@@ -75,6 +75,22 @@ TEST(ShardSet, NothingThereIsAnError) {
   EXPECT_EQ(error_code(open_files({{kIndex, kGoodIndex}}, kIndex)), Code::missing_shard);
 }
 
+TEST(ShardSet, AnIndexIsNoShard) {
+  const char* other = "other.safetensors.index.json";
+  const std::string loop = index({{"a", other}, {"b", kFirst}});
+  const Files files{{kFirst, shard({"b"})}, {kIndex, loop}, {other, index({{"a", kIndex}})}};
+  const auto opened = open_files(files, kIndex);
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_FALSE(opened->complete);
+  EXPECT_EQ(names_of(opened), (Names{"b"}));
+  EXPECT_NE(message_of(opened, Code::bad_shard).find("an index of shards"), std::string::npos) << describe(opened);
+  for (const char* primary : {kIndex, ""})
+    EXPECT_EQ(error_code(open_files({{kIndex, index({{"a", kIndex}})}}, primary)), Code::json_document) << primary;
+  // The same under the names that weights have.
+  for (const char* name : {"model.safetensors", "pytorch_model.bin", kFirst})
+    EXPECT_EQ(error_code(open_files({{name, index({{"a", name}})}}, name)), Code::json_document) << name;
+}
+
 TEST(ShardSet, NumbersAloneMakeASet) {
   const Files files{{"model-00001-of-00003.safetensors", shard({"a"})}, {"model-00003-of-00003.safetensors", shard({"c"})}};
   for (const char* primary : {"", "model-00003-of-00003.safetensors"}) {
