@@ -18,7 +18,7 @@ Checkpoint checkpoint_of(std::initializer_list<std::string_view> names) {
     tensor.numel = 2;
     tensor.dtype = DType::f32;
     tensor.storage = static_cast<std::uint32_t>(checkpoint.storages.size());
-    checkpoint.storages.push_back({.offset = 0, .nbytes = 8});
+    checkpoint.storages.emplace_back().nbytes = 8;
     checkpoint.tensors.push_back(tensor);
   }
   return checkpoint;

@@ -40,7 +40,11 @@ struct Subject {
     checkpoint.files.push_back({"file", n, std::make_shared<MemorySource>(std::move(copy))});
     checkpoint.storages.push_back(storage);
   }
-  void per_tensor(double scale, std::int64_t zero_point) { checkpoint.quantizers = {{.scale = scale, .zero_point = zero_point}}; }
+  void per_tensor(double scale, std::int64_t zero_point) {
+    checkpoint.quantizers.assign(1, {});
+    checkpoint.quantizers[0].scale = scale;
+    checkpoint.quantizers[0].zero_point = zero_point;
+  }
   void per_channel(std::uint32_t axis, const std::vector<double>& scales, const std::vector<std::int64_t>& zero_points) {
     channels = {scales.size()};
     Quantizer quantizer;
