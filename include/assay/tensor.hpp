@@ -59,8 +59,8 @@ struct Tensor {
   std::uint64_t stride_of(std::size_t dimension) const;
 };
 
-/// How the stored integers q of a quantised tensor stand for numbers: (q - zero point) * scale in single precision, as torch's
-/// dequantize() computes it.
+/// How the stored integers q of a quantised tensor stand for numbers: (q - zero point) * scale, an F32 value, rounded
+/// as torch's dequantize() rounds.
 struct Quantizer {
   enum class Scheme : std::uint8_t { per_tensor_affine, per_channel_affine, per_channel_affine_float_qparams };
   Scheme scheme = Scheme::per_tensor_affine;

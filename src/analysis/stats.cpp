@@ -98,7 +98,7 @@ Result<void> count_codes(const TensorReader& reader, const Quantizer* quantizer,
   for (const auto& [code, count] : entries) {
     double value;
     decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
-    if (quantizer) value = values::dequantised(value, static_cast<double>(quantizer->zero_point), static_cast<float>(quantizer->scale));
+    if (quantizer) value = values::dequantised(value, static_cast<double>(quantizer->zero_point), values::whole_scale(*quantizer));
     if (!std::isfinite(value)) {
       count_special(stats, reader.tensor().neg ? -value : value, count);
       continue;

@@ -20,11 +20,10 @@ Result<void> check_numbers(const Checkpoint& checkpoint, const Tensor& numbers, 
   return {};
 }
 
-template <class T>
-Result<void> read_numbers(const Checkpoint& checkpoint, const Tensor& numbers, const Limits& limits, std::vector<T>& out) {
+Result<void> read_numbers(const Checkpoint& checkpoint, const Tensor& numbers, const Limits& limits, std::vector<double>& out) {
   ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, numbers, limits));
   return for_each_block(reader, [&](std::uint64_t, std::span<const double> block) -> Result<void> {
-    for (const double value : block) out.push_back(static_cast<T>(value));
+    out.insert(out.end(), block.begin(), block.end());
     return {};
   });
 }
@@ -36,7 +35,7 @@ Result<Dequantiser> Dequantiser::make(const Checkpoint& checkpoint, const Tensor
   const Quantizer& quantizer = checkpoint.quantizers[tensor.quantizer];
   Dequantiser made(checkpoint, quantizer, limits);
   if (!quantizer.per_channel()) {
-    made.scales_ = {static_cast<float>(quantizer.scale)};
+    made.scales_ = {whole_scale(quantizer)};
     made.zero_points_ = {static_cast<double>(quantizer.zero_point)};
     made.inner_ = std::max<std::uint64_t>(tensor.numel, 1);
     return made;
@@ -54,7 +53,7 @@ Result<Dequantiser> Dequantiser::make(const Checkpoint& checkpoint, const Tensor
 
 Result<void> Dequantiser::prepare() {
   if (!scales_.empty()) return {};
-  std::vector<float> scales;
+  std::vector<double> scales;
   ASSAY_CHECK(read_numbers(*checkpoint_, quantizer_->scales, limits_, scales));
   zero_points_.clear();  // of an attempt that lacked a range
   ASSAY_CHECK(read_numbers(*checkpoint_, quantizer_->zero_points, limits_, zero_points_));

@@ -11,8 +11,12 @@
 
 namespace assay::values {
 
-/// (q - zero_point) * scale, rounded to single precision at each step. Integers up to 2^53 come in exactly.
-inline float dequantised(double q, double zero_point, float scale) { return static_cast<float>(q - zero_point) * scale; }
+/// (q - zero_point) * scale with torch's roundings: the difference to single precision, then the product. Integers up to 2^53 come in
+/// exactly. A scale of the whole tensor is taken in single precision, those of channels as they stand.
+inline float dequantised(double q, double zero_point, double scale) {
+  return static_cast<float>(static_cast<double>(static_cast<float>(q - zero_point)) * scale);
+}
+inline double whole_scale(const Quantizer& quantizer) { return static_cast<double>(static_cast<float>(quantizer.scale)); }
 
 /// The quantizer of one tensor, made ready. The Checkpoint must outlive it.
 class Dequantiser {
@@ -40,8 +44,7 @@ class Dequantiser {
   const Quantizer* quantizer_;
   Limits limits_;
   std::uint64_t inner_ = 1;  // elements that stand together in one channel
-  std::vector<float> scales_;
-  std::vector<double> zero_points_;
+  std::vector<double> scales_, zero_points_;
 };
 
 }  // namespace assay::values

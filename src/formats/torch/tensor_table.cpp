@@ -43,10 +43,11 @@ std::optional<std::uint64_t> last_element(const Tensor& tensor) {
   return last;
 }
 
-// With what fills the rows of packed kinds up to a byte.
+bool is_packed(DType dtype) { return dtype == DType::qu4x2 || dtype == DType::qu2x4; }
+
+// With what torch allocates for packed kinds: rows of whole bytes.
 std::uint64_t stored_bytes(const Tensor& tensor) {
-  const bool packed = tensor.dtype == DType::qu4x2 || tensor.dtype == DType::qu2x4;
-  if (!packed || tensor.shape.empty() || tensor.numel == 0) return tensor.nbytes();
+  if (!is_packed(tensor.dtype) || tensor.shape.empty() || tensor.numel == 0) return tensor.nbytes();
   const std::uint64_t columns = tensor.shape.back(), per_byte = 8 / dtype_bits(tensor.dtype);
   return tensor.numel / columns * (columns / per_byte + (columns % per_byte != 0));
 }
@@ -181,7 +182,7 @@ Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node 
   spec_.dtype = id->dtype;
   spec_.dtype_text = id->class_name;
   spec_.shape = {id->view_numel.value_or(id->numel)};
-  if (id->dtype == DType::qu4x2 || id->dtype == DType::qu2x4) {
+  if (is_packed(id->dtype)) {
     const auto values = checked_mul(spec_.shape[0], 8 / dtype_bits(id->dtype));
     if (!values) return list(name, node, fail(Code::shape_overflow, concat("a storage of ", spec_.shape[0], " bytes")));
     spec_.shape = {*values};
@@ -208,8 +209,7 @@ std::optional<Error> TensorTable::check_shape(Tensor& tensor) {
   return std::nullopt;
 }
 
-// torch counts float4_e2m1fn_x2 in bytes of two values and the quantised sub-byte kinds in values of rows that fill bytes; the listing
-// counts values of either.
+// torch counts float4_e2m1fn_x2 in bytes of two values and the quantised sub-byte kinds in values; the listing counts values of either.
 std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
   auto& shape = spec_.shape;
   auto& stride = spec_.stride;
@@ -228,20 +228,12 @@ std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
     shape.back() = *last;
     if (spec_.has_stride) stride.back() = 1;
     spec_.offset = *offset;
-  } else if (tensor.dtype == DType::qu4x2 || tensor.dtype == DType::qu2x4) {
-    // Rows start on a byte, and torch's strides, those of the values, address nothing. Its offset counts bytes.
-    const std::uint64_t per_byte = 8 / dtype_bits(tensor.dtype);
-    const auto offset = checked_mul(spec_.offset, per_byte);
-    std::optional<std::uint64_t> step = 1;
-    stride.assign(shape.size(), 1);
-    for (std::size_t i = shape.size(); i-- > 0 && step;) {
-      stride[i] = *step;
-      step = checked_mul(*step, shape[i]);
-      if (step && i + 1 == shape.size()) step = checked_mul(*step / per_byte + (*step % per_byte != 0), per_byte);
-    }
-    if (!offset || !step) return Error(Code::shape_overflow, concat("shape ", bracketed(shape), " does not fit 64 bits"));
+  } else if (is_packed(tensor.dtype)) {
+    // Their values stand side by side, though storages have room for rows of whole bytes; torch's offset counts bytes.
+    const auto offset = checked_mul(spec_.offset, 8 / dtype_bits(tensor.dtype));
+    if (!offset) return Error(Code::bad_stride, concat("storage offset ", spec_.offset, " does not fit 64 bits"));
     spec_.offset = *offset;
-    spec_.has_stride = true;
+    spec_.has_stride = false;
   }
   return std::nullopt;
 }
@@ -391,7 +383,9 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
     tell_sizes(Severity::warning,
                concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes), entry, storage);
   const std::uint64_t begin = tensor.storage_offset * bits / 8;
-  uses_.push_back({entry.storage, static_cast<std::uint32_t>(checkpoint_.tensors.size()), begin, needed});
+  const auto reserved = is_packed(tensor.dtype) ? checked_add(begin, stored_bytes(tensor)) : std::nullopt;
+  const std::uint64_t used = reserved ? std::min(std::max(needed, *reserved), available) : needed;
+  uses_.push_back({entry.storage, static_cast<std::uint32_t>(checkpoint_.tensors.size()), begin, used});
   return std::nullopt;
 }
 

@@ -168,6 +168,7 @@ Result<void> read_pickle(const Archive& archive, const zip::Member& member, Chec
     if (root == pickle::kNoNode) return fail(std::move(error));
     checkpoint.add(Finding::from(error));
   }
+  if (options.further && kind_of(graph, root) == Kind::tuple && graph.length(root) == 0) return {};  // no constants: nothing to say
   const auto storages = make_zip_storages(archive, checkpoint.arena(), options.places);
   auto values = std::move(checkpoint.values);
   auto node_tensors = std::move(checkpoint.node_tensors);

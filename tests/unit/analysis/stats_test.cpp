@@ -375,7 +375,7 @@ TEST(Stats, QuantisedTensorsAreMeasuredAsValues) {
   // By codes, by values in channels, and by values of a kind too wide for codes.
   Subject counted(DType::qi8, bytes_of<std::int8_t>({-2, 0, 2, 2, 4, 127}), {6});
   counted.tensor().quantizer = 0;
-  counted.checkpoint.quantizers.assign(1, {});
+  counted.checkpoint.quantizers.resize(1);
   counted.checkpoint.quantizers[0].scale = -0.5;
   counted.checkpoint.quantizers[0].zero_point = 2;
   const Stats codes = counted.stats();

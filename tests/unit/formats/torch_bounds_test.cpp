@@ -148,7 +148,7 @@ TEST(TorchPackedTypes, FourBitPairsCountValues) {
   EXPECT_TRUE(gaps->findings.has(Code::bad_stride));
 }
 
-TEST(TorchPackedTypes, RowsOfQuantizedValuesStartOnBytes) {
+TEST(TorchPackedTypes, QuantizedValuesStandSideBySide) {
   const std::string view = "L0L\n" + tuple({"3", "5"}) + tuple({"5", "1"});
   const std::string quantizer = "(" + global("torch", "per_tensor_affine") + "F0.5\nI0\nt";
   auto checkpoint = open_pickle(dict(
@@ -157,8 +157,8 @@ TEST(TorchPackedTypes, RowsOfQuantizedValuesStartOnBytes) {
   const Tensor& q = checkpoint->tensors[0];
   EXPECT_TRUE(q.readable) << codes_of(*checkpoint);
   EXPECT_EQ(std::vector(q.shape.begin(), q.shape.end()), (std::vector<std::uint64_t>{3, 5}));
-  EXPECT_EQ(std::vector(q.stride.begin(), q.stride.end()), (std::vector<std::uint64_t>{6, 1}));
-  EXPECT_FALSE(checkpoint->findings.has(Code::oversized_storage)) << "what fills the rows is not unused";
+  EXPECT_TRUE(q.contiguous());
+  EXPECT_FALSE(checkpoint->findings.has(Code::oversized_storage)) << "torch allocates rows of whole bytes";
 }
 
 std::string quantized(std::string_view quantizer) {

@@ -41,7 +41,7 @@ struct Subject {
     checkpoint.storages.push_back(storage);
   }
   void per_tensor(double scale, std::int64_t zero_point) {
-    checkpoint.quantizers.assign(1, {});
+    checkpoint.quantizers.resize(1);
     checkpoint.quantizers[0].scale = scale;
     checkpoint.quantizers[0].zero_point = zero_point;
   }
@@ -98,6 +98,11 @@ TEST(Dequantise, RoundsAsSinglePrecisionDoes) {
   const float scale = 0.1f;
   // 16777217 + 2147483647 and 2147483647 + 2147483647 pass the 32 bits of the stored numbers.
   EXPECT_EQ(subject.values(), (Doubles{static_cast<float>(2164260864.0) * scale, static_cast<float>(4294967294.0) * scale}));
+  // What torch gives for these numbers: a scale of channels keeps its double precision.
+  Subject channels(DType::qi8, {0xb7, 0xce}, {1, 2});
+  channels.per_channel(0, {0.013}, {-23});
+  EXPECT_EQ(channels.values(), (Doubles{static_cast<float>(-50 * 0.013), static_cast<float>(-27 * 0.013)}));
+  EXPECT_NE(channels.values()[0], static_cast<double>(-50.0f * 0.013f));
 }
 
 TEST(Dequantise, ChannelsAlongEveryAxis) {
@@ -131,7 +136,7 @@ TEST(Dequantise, ChannelsFollowTheLogicalOrderOfStridedTensors) {
   EXPECT_EQ(subject.values(), (Doubles{0, 3, 10, 40, 200, 500}));
 }
 
-TEST(Dequantise, PackedRowsBeginOnBytes) {
+TEST(Dequantise, PackedValuesAreReadThroughStrides) {
   Subject four(DType::qu4x2, {0x21, 0x43, 0xf5, 0x87, 0xa9, 0xfb}, {2, 5}, {6, 1});
   four.per_tensor(1, 0);
   EXPECT_EQ(four.values(), (Doubles{1, 2, 3, 4, 5, 7, 8, 9, 10, 11}));
