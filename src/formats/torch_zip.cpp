@@ -167,7 +167,7 @@ Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
   }
   for (const zip::Member* const member : pickles) {
     const std::string prefix = pickles.size() > 1 ? prefix_of(member->name.substr(archive.base.size())) : std::string();
-    auto read = torch::read_pickle(archive, *member, checkpoint, {.prefix = prefix, .further = checkpoint.values != nullptr});
+    auto read = torch::read_pickle(archive, *member, checkpoint, {.prefix = prefix, .shared_storages = pickles.size() > 1, .further = checkpoint.values != nullptr});
     if (read) continue;
     if (read.error().code() == Code::need_range) return fail(std::move(read).error());
     checkpoint.add(Finding::from(read.error()));

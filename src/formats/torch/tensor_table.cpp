@@ -193,6 +193,7 @@ Result<std::uint32_t> TensorTable::add_bare_storage(std::string_view name, Node 
 
 Result<std::uint32_t> TensorTable::add_spec(std::string_view name, TensorSpec spec, Result<void> read) {
   spec_ = std::move(spec);
+  own_ = nullptr;
   return list(name, kNoNode, std::move(read));
 }
 

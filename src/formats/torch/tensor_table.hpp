@@ -48,6 +48,7 @@ struct PickleInfo {
   std::shared_ptr<const Graph> graph;
   std::uint32_t file = 0;   ///< index into Checkpoint::files
   std::string_view member;  ///< "archive/data.pkl"; "" where the file itself is the pickle
+  bool shared_storages = false;  ///< other pickles use its storages too, so that unused bytes cannot be told
   ByteView in_file;         ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
 };
 

@@ -353,7 +353,7 @@ void Walker::add_plain(Node node) {
 void Walker::finish() {
   std::ranges::sort(checkpoint_.node_tensors);
   table_.resolve_quantizers();
-  table_.note_unused_bytes();
+  if (!pickle_.shared_storages) table_.note_unused_bytes();
 
   std::unordered_map<std::string_view, std::uint32_t> last;
   last.reserve(checkpoint_.tensors.size());

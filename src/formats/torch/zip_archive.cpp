@@ -156,6 +156,7 @@ Result<void> read_pickle(const Archive& archive, const zip::Member& member, Chec
 
   PickleInfo pickle;
   pickle.member = checkpoint.arena().text(member.name);
+  pickle.shared_storages = options.shared_storages;
   if (member.method == 0) pickle.in_file = stream;
   pickle.graph = std::make_shared<const pickle::Graph>(pickle::parse(*std::move(block), archive.limits));
   const pickle::Graph& graph = *pickle.graph;

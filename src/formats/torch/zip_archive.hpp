@@ -39,6 +39,7 @@ Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint);
 struct PickleOptions {
   std::string_view prefix = {};  ///< before every name
   std::span<const StoragePlace> places = kStoragePlaces;
+  bool shared_storages = false;  ///< other pickles use them too: what one leaves unused says nothing
   bool further = false;  ///< not the first pickle: `values` and `node_tensors` stay as they are
 };
 /// Parses the member and lists what is in it. Fails where nothing of it can be listed.
