@@ -130,6 +130,10 @@ class Graph {
   /// Rules that some readers do not hold (a protocol above 5, frame lengths, buffers that are not at hand) do not end the parse:
   /// what such readers would run is in the log too, behind the broken offset.
   const std::optional<Error>& broken() const;
+  /// The bytes ended before STOP: more of them would have been read.
+  bool ends_early() const;
+  /// An argument reaches over the end of its frame: readers disagree on the bytes that follow (containers/pickle/frames.hpp).
+  bool crosses_frame() const;
 
   struct Data;
   Data& data() { return *data_; }  ///< for the machine

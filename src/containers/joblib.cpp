@@ -60,6 +60,7 @@ pickle::Inlay ArrayReader::raw_bytes(const Graph& graph, Node object, ByteView r
   const Node state = states.back();
   const auto size = dtype_size(graph, graph.get(state, "dtype"));
   if (!size) return {};
+  if (!first_array_) first_array_ = rest.offset();
   if (size->objects) {
     nested_.push_back(pickle::parse(rest, limits_));
     return {.size = nested_.back().end_offset() - rest.offset()};

@@ -17,10 +17,13 @@ class ArrayReader final : public pickle::RawReader {
   pickle::Inlay raw_bytes(const pickle::Graph& graph, pickle::Node object, ByteView rest) override;
   /// The pickles of object arrays. They refer to the stream's bytes.
   std::vector<pickle::Graph> take_nested() { return std::move(nested_); }
+  /// Where the first array's bytes begin. A plain pickle.load takes them for opcodes.
+  std::optional<std::uint64_t> first_array() const { return first_array_; }
 
  private:
   const Limits& limits_;
   std::vector<pickle::Graph> nested_;
+  std::optional<std::uint64_t> first_array_;
 };
 
 struct DtypeSize {

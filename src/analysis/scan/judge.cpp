@@ -337,14 +337,44 @@ void Judge::changed(Node target, std::string_view how, std::uint64_t offset) {
   unknown(concat("would change the ", how, " of ", escape(shown, kShownName)), shown, "", "is no data of this file", offset);
 }
 
-void Judge::run() {
+/// What a BUILD planted in the object under the name of a method that a later opcode calls.
+void Judge::called_back(Node object, std::string_view method, Node argument, std::uint64_t offset) {
+  const auto states = graph_.states(object);
+  for (std::size_t i = std::min(built_[object], states.size()); i-- > 0;) {
+    // A state is {attribute: value} or ({…}, {…}).
+    for (const Node part : {states[i], graph_.item(states[i], 0), graph_.item(states[i], 1)}) {
+      const Node planted = graph_.kind(part) == Kind::dict && part != kNoNode ? graph_.get(part, method) : kNoNode;
+      if (planted == kNoNode) continue;
+      const bool known = graph_.kind(planted) == Kind::global;
+      const Judgement judged = known ? judge_global(planted) : Judgement{Verdict::unknown, Rule::none, false, "is known only when loading"};
+      if (judged.verdict == Verdict::clean || is_full(judged.verdict)) return;
+      const std::string callable = known ? full_name(graph_.mapped_global(planted)) : folded_name(graph_, planted);
+      Call call{.callable = callable.empty() ? "?" : callable, .arguments = pickle::describe(graph_, argument, kShownArguments), .words = {},
+                .verdict = judged.verdict, .why = std::string(judged.why), .place = scanner_.place(piece_, offset, stream_)};
+      call.words = concat("would call ", escape(call.callable, kShownName), '(', call.arguments, "), planted as ", method);
+      return keep_call(std::move(call), judged.verdict == Verdict::dangerous ? Code::dangerous_call : Code::unknown_call);
+    }
+  }
+}
+
+void Judge::built(const Event& event) {
+  changed(event.node, "attributes", event.offset);
+  called_back(event.node, "__setstate__", event.other, event.offset);
+  ++built_[event.node];
+}
+
+void Judge::run(std::uint64_t from) {
   find_loose();
   for (const Event& event : graph_.events()) {
+    if (event.offset < from) continue;
     switch (event.kind) {
       case EventKind::import_: import(event.node); break;
       case EventKind::call: call(event.node); break;
-      case EventKind::build: changed(event.node, "attributes", event.offset); break;
-      case EventKind::mutate: changed(event.node, "items", event.offset); break;
+      case EventKind::build: built(event); break;
+      case EventKind::mutate:
+        changed(event.node, "items", event.offset);
+        for (const std::string_view method : {"append", "extend", "add"}) called_back(event.node, method, event.other, event.offset);
+        break;
       case EventKind::persistent: persistent(event.node); break;
       case EventKind::extension:
         if (is_full(Verdict::unknown)) break;

@@ -15,7 +15,8 @@ class Judge {
   Judge(Scanner& scanner, const Piece& piece, Scanner::Row row, const pickle::Graph& graph, std::uint32_t stream)
       : scanner_(scanner), piece_(piece), row_(row), graph_(graph), stream_(stream) {}
   /// Puts imports, calls and findings into the report. Fails only as reading nested pickles does.
-  void run();
+  /// Events before the offset `from` are left out: they were told already.
+  void run(std::uint64_t from = 0);
   /// Bytes that torch.storage._load_from_bytes would be given, for the caller to scan after run(): the nodes that hold them.
   const std::vector<pickle::Node>& nested() const { return nested_; }
 
@@ -36,6 +37,8 @@ class Judge {
   void call(Node node);
   void persistent(Node node);
   void changed(Node target, std::string_view how, std::uint64_t offset);
+  void built(const pickle::Event& event);
+  void called_back(Node object, std::string_view method, Node argument, std::uint64_t offset);
   void report_call(Node node, std::string callable, Verdict verdict, std::string why);
   void unknown(std::string words, std::string callable, std::string arguments, std::string why, std::uint64_t offset);
   void keep_call(Call call, Code code);
@@ -50,6 +53,7 @@ class Judge {
   std::uint32_t stream_;
   std::unordered_map<Node, Judgement> globals_;
   std::unordered_map<Node, std::string> bad_use_;  // of globals with restricted rules: why
+  std::unordered_map<Node, std::size_t> built_;    // how many states an object has had so far
   std::vector<Node> nested_;
 };
 

@@ -89,9 +89,16 @@ class Scanner {
     ByteBlock bytes;
     pickle::Graph graph;
     std::vector<pickle::Graph> nested;  ///< of arrays of objects within it
+    /// The same bytes as another reader takes them, which counts from an offset on.
+    struct Reading {
+      pickle::Graph graph;
+      std::uint64_t from;
+    };
+    std::vector<Reading> others;
     bool beyond_limit = false;          ///< only the front part that the limits allow was read
   };
   Result<Stream> parse_at(const Piece& piece, std::uint64_t position);
+  void read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array) const;
   /// Reads the piece as a pickle although it is something else: what that would run is told.
   Result<void> scan_second_reading(const Piece& piece, Row row);
   /// True when the piece was a pickle, and then all of it is scanned.
@@ -132,6 +139,10 @@ inline bool must_propagate(const Error& error) {
 
 /// True when there are only zeros and blanks from `begin` on (of at most 64 MiB).
 Result<bool> is_blank(const ByteSource& source, std::uint64_t begin);
+
+/// True when from this offset on a stream imports what is known to be dangerous, or what can be a module and then calls something or
+/// breaks nowhere: bytes by chance do not.
+bool acts(const pickle::Graph& graph, std::uint64_t from = 0);
 
 /// How a piece's name is made: "inner.zip" and "a/b" give "inner.zip/a/b".
 std::string join(const std::string& outer, std::string_view inner);

@@ -52,19 +52,22 @@ bool may_begin(ByteView bytes, std::size_t at) {
   return false;
 }
 
-/// A parse that has done something: not the first import that any text with a 'c' would give.
-bool acts(const pickle::Graph& graph) {
-  bool imports = false, calls = false;
+}  // namespace
+
+bool acts(const pickle::Graph& graph, std::uint64_t from) {
+  bool imports = false;
   for (const pickle::Event& event : graph.events()) {
-    if (event.kind == pickle::EventKind::call || event.kind == pickle::EventKind::build) calls = true;
+    if (event.offset < from) continue;
+    if (imports && (event.kind == pickle::EventKind::call || event.kind == pickle::EventKind::build)) return true;
     if (event.kind != pickle::EventKind::import_) continue;
-    if (cannot_be_module(graph.global(event.node).module)) return false;
+    // A loader ends at a module that cannot be.
+    const pickle::GlobalName name = graph.mapped_global(event.node);
+    if (cannot_be_module(name.module)) return false;
+    if (judge_danger(name.module, name.name).verdict == Verdict::dangerous) return true;
     imports = true;
   }
-  return imports && (calls || graph.reached_stop());
+  return imports && graph.reached_stop();
 }
-
-}  // namespace
 
 Result<void> Scanner::search(const Piece& piece, Row row, std::uint64_t begin) {
   const std::uint64_t n = std::min(piece.source.size() - begin, kMostSearched - std::min(kMostSearched, searched_));

@@ -18,6 +18,7 @@
 #include "base/try.hpp"
 #include "bytes/window.hpp"
 #include "containers/joblib.hpp"
+#include "containers/pickle/frames.hpp"
 #include "containers/pickle/opcodes.hpp"
 
 namespace assay::scan {
@@ -88,12 +89,31 @@ Result<Scanner::Stream> Scanner::parse_at(const Piece& piece, std::uint64_t posi
     ASSAY_TRY(stream.bytes, piece.source.view(position, n));
     joblib::ArrayReader arrays(limits_);
     stream.graph = pickle::parse(stream.bytes.view(), limits_, arrays);
-    stream.nested = arrays.take_nested();
     const auto& broken = stream.graph.broken();
-    const bool cut = n < left && broken && broken->code() == Code::truncated && !(stream.graph.reached_stop() && n >= kFarFrame);
-    if (cut && n >= limits_.pickle_bytes) stream.beyond_limit = true;
-    if (!cut || n >= limits_.pickle_bytes) return stream;
+    const bool far_frame = broken && broken->code() == Code::truncated && !(stream.graph.reached_stop() && n >= kFarFrame);
+    const bool cut = n < left && (stream.graph.ends_early() || far_frame);
+    if (cut && n < limits_.pickle_bytes) continue;
+    stream.beyond_limit = cut;
+    stream.nested = arrays.take_nested();
+    read_otherwise(stream, arrays.first_array());
+    return stream;
   }
+}
+
+/// Adds what readers would do that take the bytes behind an array's wrapper for opcodes, or keep to frames that are too short.
+void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array) const {
+  constexpr std::uint64_t kMostReadTwice = std::uint64_t{64} << 20;
+  if (first_array) {
+    pickle::Graph plain = pickle::parse(stream.bytes.view(), limits_);
+    if (acts(plain, *first_array)) stream.others.push_back({std::move(plain), *first_array});
+  }
+  if (!stream.graph.crosses_frame() || stream.bytes.view().size() > kMostReadTwice) return;
+  auto reading = pickle::read_buffered(stream.bytes.view());
+  if (!reading) return;
+  const std::size_t n = reading->bytes.size();
+  auto held = std::make_unique_for_overwrite<std::byte[]>(n);
+  std::ranges::copy(reading->bytes, held.get());
+  stream.others.push_back({pickle::parse(ByteBlock(std::move(held), n, stream.bytes.view().offset()), limits_), reading->first_cut});
 }
 
 // --- what it is -------------------------------------------------------------------------------------------------------------
@@ -205,6 +225,11 @@ Result<void> Scanner::judge(const Piece& piece, Row row, const Stream& stream, s
   Judge judge(*this, piece, row, stream.graph, number);
   judge.run();
   ask_weights_only(piece, row, stream, number);
+  for (const Stream::Reading& other : stream.others) {
+    if (other.graph.events().empty() || other.graph.events().back().offset < other.from) continue;
+    find(row, piece, Code::ambiguous_archive, "some readers take the bytes from here on otherwise, and would run them", other.from);
+    Judge(*this, piece, row, other.graph, number).run(other.from);
+  }
   for (const auto& inner : stream.nested) {
     Judge(*this, piece, row, inner, number).run();
     if (inner.broken()) take_error(row, piece, *inner.broken());

@@ -213,5 +213,7 @@ std::uint64_t Graph::end_offset() const { return data_->stream.offset() + data_-
 bool Graph::reached_stop() const { return data_->reached_stop; }
 std::size_t Graph::left_on_stack() const { return data_->left_on_stack; }
 const std::optional<Error>& Graph::broken() const { return data_->broken; }
+bool Graph::ends_early() const { return data_->ends_early; }
+bool Graph::crosses_frame() const { return data_->crosses_frame; }
 
 }  // namespace assay::pickle

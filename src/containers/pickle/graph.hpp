@@ -77,6 +77,8 @@ struct Graph::Data {
   std::uint64_t end = 0;  // position in the stream
   std::size_t left_on_stack = 0;
   bool reached_stop = false;
+  bool ends_early = false;
+  bool crosses_frame = false;
   std::optional<Error> broken;
 
   const Cell* cell(Node n) const { return n < cells.size() ? &cells[n] : nullptr; }

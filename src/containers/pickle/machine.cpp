@@ -167,6 +167,7 @@ void Machine::refuse_step(const Step& step) {
   if (step.status == StepStatus::unknown_opcode) return malformed(concat("has no opcode ", byte_name(stream[opcode_at])));
   if (step.status == StepStatus::negative_length)
     return malformed(concat("has a negative length, ", static_cast<std::int64_t>(step.number)));
+  data.ends_early = true;
   if (stream.size() < data.stream.size()) {
     limit("bytes of pickle", stream.size());
   } else if (!step.row) {
@@ -183,6 +184,7 @@ void Machine::check_frame(const Step& step) {
     frame_end = 0;
   } else if (step.next > frame_end) {
     complain(Code::malformed_pickle, concat("at ", opcode_at, " crosses the end of its frame at ", frame_end));
+    data.crosses_frame = true;
     frame_end = 0;
   }
 }
@@ -193,6 +195,7 @@ void Machine::run() {
     const Step step = next_opcode(stream, position);
     row = step.row;
     if (step.status != StepStatus::ok) [[unlikely]] {
+      data.crosses_frame |= frame_end > opcode_at && step.status == StepStatus::truncated;
       refuse_step(step);
       break;
     }
@@ -324,6 +327,7 @@ void load_frame(Machine& m, const Step& step) {
   const std::size_t left = m.stream.size() - m.position;
   if (m.frame_end != 0 && m.position < m.frame_end)
     m.complain(Code::malformed_pickle, concat("starts ", m.frame_end - m.position, " bytes before the end of another frame"));
+  if (m.frame_end > m.position && step.number > m.frame_end - m.position) m.data.crosses_frame = true;
   m.frame_end = 0;
   if (step.number > left) {
     if (m.stream.size() < m.data.stream.size()) return;  // the bytes' limit will tell
@@ -337,7 +341,10 @@ void Machine::skip_raw(Node object) {
   const std::size_t left = stream.size() - position;
   const auto [skip, size] = raw->raw_bytes(*graph, object, stream.from(position));
   if (skip == 0 && size == 0) return;
-  if (!within(skip, size, left)) return fail(Code::truncated, concat("is followed by ", size, " bytes of an array, ", left, " are left"));
+  if (!within(skip, size, left)) {
+    data.ends_early = true;
+    return fail(Code::truncated, concat("is followed by ", size, " bytes of an array, ", left, " are left"));
+  }
   const std::size_t at = position + static_cast<std::size_t>(skip);
   if (kind(object) == Kind::call) {
     const Node bytes = add_characters(Kind::bytes, in_stream(at, static_cast<std::size_t>(size)));

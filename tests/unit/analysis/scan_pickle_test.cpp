@@ -57,6 +57,9 @@ std::vector<Case> streams() {
       {"PROTO in the middle", no_proto + proto(2) + ".", kDanger, kComplete},
       {"PROTO twice", proto(2) + no_proto + proto(4) + ".", kDanger, kComplete},
       {"no PROTO", no_proto + ".", kDanger, kComplete},
+      {"another name for who forgets the rest of a frame", proto(4) + "\x95" + le(3, 8) + "cxx" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
+      {"another string for who forgets the rest of a frame", proto(4) + "\x95" + le(5, 8) + "X" + le(2, 4) + "os" + short_text("system") + "\x93" + call1(text("true")) + ".", kDanger, kMalformed},
+      {"protocol 9 and far away", proto(9) + "B" + le(5000, 4) + std::string(5000, 'x') + "0" + no_proto + ".", kDanger, kMalformed},
       {"short frame", proto(4) + "\x95" + le(2, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame past the end", proto(4) + "\x95" + le(std::uint64_t{1} << 62, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame in a frame", proto(4) + "\x95" + le(30, 8) + "N" + "\x95" + le(2, 8) + "0" + no_proto + ".", kDanger, kMalformed},
@@ -204,6 +207,20 @@ TEST(ScanPickle, SaysWhatWouldBeCalledAndWhere) {
   EXPECT_EQ(report.imports[0].place.position, 2u);
   EXPECT_TRUE(report.findings.has(Code::dangerous_call));
   EXPECT_TRUE(report.findings.has(Code::dangerous_import));
+}
+
+TEST(ScanPickle, SaysWhatAPlantedMethodWouldCall) {
+  const std::string made = proto(2) + global("collections", "OrderedDict") + ")R";
+  const auto planted = [](std::string_view name) { return "}" + text(name) + global("os", "system") + "sb"; };
+  const Report state = scan_text(made + planted("__setstate__") + text("true") + "b.");
+  ASSERT_EQ(state.calls.size(), 1u);
+  EXPECT_EQ(state.calls[0].words, "would call os.system('true'), planted as __setstate__");
+  EXPECT_EQ(state.calls[0].callable, "os.system");
+  const Report item = scan_text(made + planted("append") + text("true") + "a.");
+  ASSERT_EQ(item.calls.size(), 1u);
+  EXPECT_EQ(item.calls[0].words, "would call os.system('true'), planted as append");
+  // The planting itself calls nothing, and a state that came later was not there yet.
+  EXPECT_TRUE(scan_text(made + text("true") + "b" + planted("__setstate__") + ".").calls.empty());
 }
 
 TEST(ScanPickle, FoldsConstantsIntoTheNameThatIsCalled) {
