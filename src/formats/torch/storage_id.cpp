@@ -29,7 +29,7 @@ std::string_view repr_field(std::string_view& rest) {
   rest.remove_prefix(begin);
   if (rest.starts_with("<class ")) rest.remove_prefix(7);
   std::string_view field;
-  if (rest.front() == '\'' || rest.front() == '"') {
+  if (rest.starts_with('\'') || rest.starts_with('"')) {
     const std::size_t end = rest.find(rest.front(), 1);
     if (end == std::string_view::npos) return rest = {};
     field = rest.substr(1, end - 1);
