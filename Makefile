@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The short way to everything. `make` builds the program: build/release/assay.
-.PHONY: build deps demo test sanitize bench format format-check tidy docs clean help
+.PHONY: build deps demo test sanitize fuzz bench format format-check tidy docs clean help
 
 build:
 	cmake --preset release
@@ -11,6 +11,7 @@ help:
 	@echo "make demo          build it and show it on a small synthetic model"
 	@echo "make test          every test; the last line counts them"
 	@echo "make sanitize      the same, and the tests under ASan and UBSan"
+	@echo "make fuzz          every fuzz target for SECONDS=60 each, under ASan and UBSan"
 	@echo "make bench         the benchmarks, as ratios, into bench/results"
 	@echo "make format        lay the sources out with clang-format 19"
 	@echo "make format-check  fail when that would change anything"
@@ -30,6 +31,11 @@ test:
 
 sanitize:
 	@ASSAY_SANITIZERS=1 scripts/test.sh
+
+SECONDS = 60
+fuzz:
+	scripts/install_deps.sh all
+	scripts/fuzz.sh $(SECONDS)
 
 bench:
 	scripts/install_deps.sh build

@@ -6,7 +6,7 @@ set -euo pipefail
 
 build=(make g++ cmake ninja-build pkg-config python3 libdeflate-dev rapidjson-dev libfmt-dev libcli11-dev libhwy-dev)
 test=(libgtest-dev ccache clang-19 lld-19 libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc)
-develop=(libbenchmark-dev clang-format-19 clang-tidy-19)
+develop=(libbenchmark-dev clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;
