@@ -94,6 +94,10 @@ constexpr Flag kSynthFlags[] = {{"--dtype", 0, Value::choice, "f32|bf16|f16", "f
 constexpr Example kSynthExamples[] = {{"assay synth demo.safetensors", "write a small mixture-of-experts model to try things on"},
                                       {"assay synth demo.pt --dtype bf16", "the same as a torch checkpoint"}};
 
+constexpr Flag kMapFlags[] = {{"--all", 'a', Value::none, "", "every part on a line of its own, however many there are"}};
+constexpr Example kMapExamples[] = {{"assay map model.safetensors", "what lies where, to scale"},
+                                    {"assay map model.pt --ndjson", "one part a line, for a program"}};
+
 constexpr Flag kMoeFlags[] = {{"--similar", 0, Value::text, "X", "the least cosine of two experts to report, from 0 to 1; 0.9 without it"},
                               {"--no-align", 0, Value::none, "", "do not look for experts that differ in the order of their neurons only"},
                               {"--plan", 0, Value::number, "K", "which K experts of each layer to keep, and why the others could go"}};
@@ -136,6 +140,10 @@ constexpr Command kCommands[] = {
      "Exit 0 only where everything was looked at and every name is known to be harmless, 1 for dangerous or unknown names, 2 where "
      "something is malformed or could not be looked at. Never reads the bytes of tensors.",
      kScanArguments, kScanFlags, kScanExamples, true, run_scan},
+    {"map", "", "where in the file everything is, byte by byte",
+     "Every byte has one owner: headers, directories, members, tensors, padding; what has none is shown as such, and so are bytes that two "
+     "claim. Reads headers only.",
+     kFileOnly, kMapFlags, kMapExamples, true, run_map},
     {"moe", "", "the experts of a mixture: layers, routers, dead, identical and similar ones",
      "Experts are found by their names, in every family's spelling; config.json beside the file confirms the count. Reads every expert "
      "once. Exit 1 when there are none.",

@@ -113,6 +113,7 @@ int run_dump(Context& context);
 int run_formats(Context& context);
 int run_synth(Context& context);
 int run_scan(Context& context);
+int run_map(Context& context);
 int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);

@@ -8,6 +8,10 @@
 
 #include "assay/checkpoint.hpp"
 
+namespace assay::model {
+class ByteMapBuilder;
+}
+
 namespace assay::formats {
 
 /// What a probe may look at: the first 4 KiB and the last 64 KiB, never more.
@@ -37,6 +41,8 @@ struct Format {
   Probe (*probe)(const ProbeInput&);
   Result<Checkpoint> (*open)(const OpenInput&);
   bool head_decides = false;  ///< its probe looks at the head only, and a score of 100 ends the search before a tail is read
+  /// Tells a byte map what the format's own parts are (maps.hpp); null where it does not.
+  Result<void> (*map)(model::ByteMapBuilder&, const Limits&) = nullptr;
 };
 
 /// THE table of formats, in registry.cpp.

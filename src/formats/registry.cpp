@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/format.hpp"
+#include "formats/maps.hpp"
 #include "formats/not_weights.hpp"
 #include "formats/npy.hpp"
 #include "formats/plain_pickle.hpp"
@@ -24,19 +25,19 @@ constexpr std::uint64_t kTail = 65536;
 
 // The field head_decides: the probe needs no tail, and 100 ends the search before one is read.
 constexpr Format kFormats[] = {
-    {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true},
+    {"safetensors", "safetensors", ".safetensors", probe_safetensors, open_safetensors, true, map_safetensors},
     // The kinds of torch archive before the plain one, which takes what is left: the first of equal scores wins.
-    {"torch-script", "TorchScript", ".pt .pth .ts .ptl .jit .torchscript", probe_torch_script, open_torch_zip},
-    {"torch-package", "torch.package", ".pt .pth .zip .package", probe_torch_package, open_torch_zip},
-    {"torch-export", "torch.export program", ".pt2 .pt .ep", probe_torch_export, open_torch_zip},
-    {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip},
+    {"torch-script", "TorchScript", ".pt .pth .ts .ptl .jit .torchscript", probe_torch_script, open_torch_zip, false, map_zip},
+    {"torch-package", "torch.package", ".pt .pth .zip .package", probe_torch_package, open_torch_zip, false, map_zip},
+    {"torch-export", "torch.export program", ".pt2 .pt .ep", probe_torch_export, open_torch_zip, false, map_zip},
+    {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip, false, map_zip},
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},
-    {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true},
-    {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar},
-    {"npy", "NumPy array", ".npy", probe_npy, open_npy, true},
-    {"npz", "NumPy archive", ".npz", probe_npz, open_npz},
-    {"pickle", "Python pickle", ".pkl .pickle .joblib", probe_pickle, open_pickle},
+    {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true, map_torch_legacy},
+    {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar, false, map_torch_tar},
+    {"npy", "NumPy array", ".npy", probe_npy, open_npy, true, map_npy},
+    {"npz", "NumPy archive", ".npz", probe_npz, open_npz, false, map_zip},
+    {"pickle", "Python pickle", ".pkl .pickle .joblib", probe_pickle, open_pickle, false, map_pickle},
 };
 
 /// Extensions that make people expect a certain format.
