@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # The short way to everything. `make` builds the program: build/release/assay.
-.PHONY: build deps demo test sanitize fuzz bench format format-check tidy docs clean help
+.PHONY: build web deps demo test sanitize fuzz bench format format-check tidy docs clean help
 
 build:
 	cmake --preset release
 	cmake --build --preset release
 
+# The page: web/dist/assay.html. Needs Node and, for the core, clang 19 for wasm32-wasi (make deps).
+web:
+	cmake --preset wasm
+	cmake --build --preset wasm
+	cd web && { [ -d node_modules ] || npm ci --no-fund --no-audit; } && node_modules/.bin/tsc -p . && node build.mjs
+
 help:
 	@echo "make build         the program, build/release/assay"
+	@echo "make web           the page, web/dist/assay.html: drag a checkpoint in"
 	@echo "make demo          build it and show it on a small synthetic model"
 	@echo "make test          every test; the last line counts them"
 	@echo "make sanitize      the same, and the tests under ASan and UBSan"

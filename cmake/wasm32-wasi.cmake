@@ -13,3 +13,5 @@ find_program(CMAKE_RANLIB NAMES llvm-ranlib-19 llvm-ranlib ranlib)
 # Linking a program needs flags of its own (bindings/wasm), so CMake only tries to compile.
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+# Small first: what parses is fast enough so; the layers that work through values ask for more (src/CMakeLists.txt).
+set(CMAKE_CXX_FLAGS_RELEASE "-Oz -DNDEBUG -flto" CACHE STRING "")

@@ -53,6 +53,7 @@ typedef struct assay_error assay_error;
 typedef struct assay_files assay_files;
 typedef struct assay_reader assay_reader;
 typedef struct assay_pickle assay_pickle;
+typedef struct assay_buffer assay_buffer;
 
 /* "0.1.0" */
 ASSAY_API const char* assay_version(void);
@@ -116,6 +117,15 @@ ASSAY_API assay_status assay_files_add(assay_files* files, const char* name, uin
 /* Gives a file of the set `n` of its bytes, copied. Overlaps are allowed. Fails with ASSAY_USAGE beyond the file's size. */
 ASSAY_API assay_status assay_files_add_range(assay_files* files, const char* name, uint64_t offset, const void* data, size_t n,
                                              assay_error** error);
+/* Adds a file that is read by calling back, for hosts that can wait: fills `out` with the `n` bytes at `offset` and returns 0, or anything
+ * else where they cannot be read. `context` must live as long as the set and the checkpoints opened from it, and `read` must be safe from
+ * several threads where these are used from several. */
+typedef int (*assay_read_fn)(void* context, uint64_t offset, void* out, size_t n);
+ASSAY_API assay_status assay_files_add_reader(assay_files* files, const char* name, uint64_t size, assay_read_fn read, void* context,
+                                              assay_error** error);
+/* Takes back what assay_files_add_range gave of a file, all of it: what is still needed will be asked for again. Memory stays bounded when a
+ * host does this after each tensor. Not while a call on one of the set's checkpoints runs. */
+ASSAY_API void assay_files_drop_ranges(assay_files* files, const char* name);
 /* Opens the set as a folder instead of its first file. */
 ASSAY_API void assay_files_set_whole(assay_files* files);
 ASSAY_API assay_status assay_files_open(assay_files* files, const assay_options* options, assay_checkpoint** out, assay_error** error);
@@ -281,6 +291,42 @@ ASSAY_API const char* assay_metadata_key(const assay_checkpoint* checkpoint, siz
 ASSAY_API const char* assay_metadata_text(const assay_checkpoint* checkpoint, size_t entry, size_t* length);
 ASSAY_API int64_t assay_metadata_integer(const assay_checkpoint* checkpoint, size_t entry);
 ASSAY_API double assay_metadata_real(const assay_checkpoint* checkpoint, size_t entry);
+
+/* -------------------------------------------------------------- documents */
+
+/* Bytes that the library made; for text, UTF-8 that is not terminated. */
+ASSAY_API const void* assay_buffer_data(const assay_buffer* buffer, size_t* length);
+ASSAY_API void assay_buffer_free(assay_buffer* buffer);
+
+/* Called as work goes on, with how much of it is done; return 0 to end it, whose answer is then not "complete". */
+typedef int (*assay_watch_fn)(void* context, uint64_t done, uint64_t of);
+
+/* The JSON document that `assay COMMAND --json` prints. COMMAND is one of
+ *   "info", "tree", "tensors"   from headers alone
+ *   "stats", "doctor", "moe"    these read values: as much as the tensors are large
+ *   "moe-structure"             "moe" without reading values; what it would measure is empty
+ * `filter` (for tensors, tree and stats) is that of --where, NULL or "" for all tensors. `watch` may be NULL. Damage is in the document, as
+ * it is for the program; fails with ASSAY_USAGE for another command or a filter that is not understood, and with ASSAY_NEED_RANGE. */
+ASSAY_API assay_status assay_report(const assay_checkpoint* checkpoint, const char* command, const char* filter, assay_watch_fn watch,
+                                    void* context, assay_buffer** out, assay_error** error);
+/* The same of one tensor's statistics: {"name", "dtype", …}, an element of what "stats" lists. */
+ASSAY_API assay_status assay_report_stats(const assay_checkpoint* checkpoint, size_t tensor, assay_buffer** out, assay_error** error);
+/* `assay diff --json`. `values` 0: names, dtypes and shapes only. */
+ASSAY_API assay_status assay_report_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, assay_watch_fn watch, void* context,
+                                         assay_buffer** out, assay_error** error);
+/* `assay scan --json` of one file of the set, which need not be a checkpoint. */
+ASSAY_API assay_status assay_report_scan(const assay_files* files, const char* name, assay_buffer** out, assay_error** error);
+
+/* Tensors in an order, as uint32_t numbers: "file", "name" (natural: layers.2 before layers.10), "size" (largest first). */
+ASSAY_API assay_status assay_order(const assay_checkpoint* checkpoint, const char* order, assay_buffer** out, assay_error** error);
+/* Those of `order` (n tensors; NULL for file order) that the filter of --where chooses, as uint32_t numbers. Fails with ASSAY_USAGE, naming
+ * the word that is not understood. Cost: linear. */
+ASSAY_API assay_status assay_select(const assay_checkpoint* checkpoint, const char* filter, const uint32_t* order, size_t n,
+                                    assay_buffer** out, assay_error** error);
+
+/* A small synthetic mixture of experts as a safetensors file of F32, the same bytes for the same seed everywhere (7 is the usual one). For
+ * demonstrations: about 9 MB. */
+ASSAY_API assay_status assay_synthetic(uint64_t seed, assay_buffer** out, assay_error** error);
 
 /* ------------------------------------------------------------------- pickle */
 

@@ -2,11 +2,13 @@
 // What is behind the opaque handles of assay.h, and the one place where exceptions end.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "assay/assay.h"
 #include "assay/assay.hpp"
@@ -44,6 +46,21 @@ assay_status guarded(assay_error** error, Body&& body) noexcept {
 #endif
 }
 
+/// The ranges of a file that a host gave, and can take back.
+class AddedRanges final : public ByteSource {
+ public:
+  explicit AddedRanges(std::uint64_t size) : ranges_(std::make_unique<RangeSource>(size)) {}
+  std::uint64_t size() const override { return ranges_->size(); }
+  Result<void> available(std::uint64_t offset, std::uint64_t n) const override { return ranges_->available(offset, n); }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override { return ranges_->read(offset, out); }
+  std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override { return ranges_->mapped(offset, n); }
+  void add(std::uint64_t offset, std::vector<std::byte> bytes) { ranges_->add(offset, std::move(bytes)); }
+  void clear() { ranges_ = std::make_unique<RangeSource>(size()); }
+
+ private:
+  std::unique_ptr<RangeSource> ranges_;
+};
+
 /// The caller's options checked and defaults filled in.
 Result<assay_options> options_of(const assay_options* options);
 /// Opens the set into a new handle.
@@ -51,6 +68,19 @@ Result<void> open_into(std::unique_ptr<FileSet> files, assay_checkpoint** out);
 Result<void> open_pickle_into(std::unique_ptr<FileSet> files, assay_pickle** out);
 /// A set of one file in the caller's memory.
 std::unique_ptr<FileSet> borrow(const void* data, std::size_t size, const char* name);
+
+/// A host's wish to be told how far work is, and to end it.
+struct Watch {
+  assay_watch_fn call = nullptr;
+  void* context = nullptr;
+  bool stopped = false;
+
+  /// False when the host wants an end.
+  bool goes_on(std::uint64_t done, std::uint64_t of) {
+    if (call != nullptr && !stopped && call(context, done, of) == 0) stopped = true;
+    return !stopped;
+  }
+};
 
 inline const char* give(std::string_view text, std::size_t* length) {
   if (length != nullptr) *length = text.size();
@@ -69,4 +99,27 @@ struct assay_error {
 
 struct assay_checkpoint {
   std::shared_ptr<const assay::capi::State> state;
+};
+
+/// Bytes given to the caller: a document, a list of numbers.
+struct assay_buffer {
+  std::string bytes;
+};
+
+inline void hand_text(std::string_view text, assay_buffer** out) { *out = new assay_buffer{std::string(text)}; }
+
+struct assay_files {
+  struct File {
+    std::string name;
+    std::shared_ptr<assay::ByteSource> source;
+    assay::capi::AddedRanges* ranges;  ///< the same source where the host adds ranges to it; null where it is called back
+  };
+  std::string label;
+  bool whole = false;
+  std::vector<File> files;
+
+  const File* find(std::string_view name) const {
+    const auto found = std::ranges::find(files, name, &File::name);
+    return found == files.end() ? nullptr : &*found;
+  }
 };

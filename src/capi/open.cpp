@@ -10,20 +10,26 @@
 
 using namespace assay;
 
-struct assay_files {
-  struct File {
-    std::string name;
-    std::shared_ptr<RangeSource> source;
-  };
-  std::string label;
-  bool whole = false;
-  std::vector<File> files;
+namespace {
 
-  File* find(std::string_view name) {
-    const auto found = std::ranges::find(files, name, &File::name);
-    return found == files.end() ? nullptr : &*found;
+/// A file that the host reads by calling back.
+class HostSource final : public ByteSource {
+ public:
+  HostSource(std::uint64_t size, assay_read_fn read, void* context) : size_(size), read_(read), context_(context) {}
+  std::uint64_t size() const override { return size_; }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
+    ASSAY_CHECK(available(offset, out.size()));
+    if (out.empty() || read_(context_, offset, out.data(), out.size()) == 0) return {};
+    return fail(Error(Code::io_error, concat("the host could not read ", out.size(), " bytes")).span(offset, out.size()));
   }
+
+ private:
+  std::uint64_t size_;
+  assay_read_fn read_;
+  void* context_;
 };
+
+}  // namespace
 
 namespace assay::capi {
 
@@ -90,7 +96,18 @@ assay_status assay_files_add(assay_files* files, const char* name, uint64_t size
   return guarded(error, [&]() -> Result<void> {
     if (files == nullptr || name == nullptr) return fail(Code::usage, "a NULL argument");
     if (files->find(name) != nullptr) return fail(Code::usage, concat("the set already has a file ", quote(name)));
-    files->files.push_back({name, std::make_shared<RangeSource>(size)});
+    auto ranges = std::make_shared<AddedRanges>(size);
+    files->files.push_back({name, ranges, ranges.get()});
+    return {};
+  });
+}
+
+assay_status assay_files_add_reader(assay_files* files, const char* name, uint64_t size, assay_read_fn read, void* context,
+                                    assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (files == nullptr || name == nullptr || read == nullptr) return fail(Code::usage, "a NULL argument");
+    if (files->find(name) != nullptr) return fail(Code::usage, concat("the set already has a file ", quote(name)));
+    files->files.push_back({name, std::make_shared<HostSource>(size, read, context), nullptr});
     return {};
   });
 }
@@ -100,12 +117,18 @@ assay_status assay_files_add_range(assay_files* files, const char* name, uint64_
     if (files == nullptr || name == nullptr || (data == nullptr && n != 0)) return fail(Code::usage, "a NULL argument");
     const assay_files::File* file = files->find(name);
     if (file == nullptr) return fail(Code::no_such_file, concat("the set has no file ", quote(name)));
+    if (file->ranges == nullptr) return fail(Code::usage, concat(quote(name), " is read by calling back"));
     const std::uint64_t size = file->source->size();
     if (!within(offset, n, size)) return fail(Code::usage, concat(n, " bytes at ", offset, " exceed the file's ", size));
     const auto* bytes = static_cast<const std::byte*>(data);
-    if (n != 0) file->source->add(offset, std::vector<std::byte>(bytes, bytes + n));
+    if (n != 0) file->ranges->add(offset, std::vector<std::byte>(bytes, bytes + n));
     return {};
   });
+}
+
+void assay_files_drop_ranges(assay_files* files, const char* name) {
+  if (files == nullptr || name == nullptr) return;
+  if (const assay_files::File* file = files->find(name); file != nullptr && file->ranges != nullptr) file->ranges->clear();
 }
 
 void assay_files_set_whole(assay_files* files) {

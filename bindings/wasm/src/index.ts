@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay: look inside a model checkpoint, in Node and in browsers. Importing it compiles the core once.
+//
+//   import { parseFile } from 'assay';
+//   const model = await parseFile(file, file.name);
+//   console.log(model.totalParams, model.moe.detected);
+//   const { stats } = await model.sample('lm_head.weight', 4096);
+import { parseBlob, parseBuffer, type FileModel, type Model } from './model.js';
+import { Core } from './module.js';
+
+export * from './checkpoint.js';
+export * from './errors.js';
+export * from './files.js';
+export * from './model.js';
+export * from './module.js';
+
+async function wasmBytes(): Promise<BufferSource> {
+  const url = new URL('./core.wasm', import.meta.url);
+  if (url.protocol === 'file:') {
+    const fs = await import('node:fs/promises');
+    return fs.readFile(url);
+  }
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url.href}: ${response.status} ${response.statusText}`);
+  return response.arrayBuffer();
+}
+
+/** The instance that `parseFile` uses. */
+export const core: Core = await Core.load(await wasmBytes());
+
+/** "0.1.0" */
+export const version: string = core.version;
+
+/**
+ * Opens a checkpoint from its headers. A buffer is read in place and everything about it is synchronous; of a File (or any Blob) only
+ * the ranges are read that an answer needs, and everything is a promise. `name` is for messages. Throws an `AssayError` that says what
+ * the bytes are when they are no checkpoint; a damaged one opens, with `complete` false and findings that say why.
+ */
+export function parseFile(file: ArrayBuffer | ArrayBufferView, name?: string): Model;
+export function parseFile(file: Blob, name?: string): Promise<FileModel>;
+export function parseFile(file: ArrayBuffer | ArrayBufferView | Blob, name?: string): Model | Promise<FileModel> {
+  if (file instanceof Blob) return parseBlob(core, file, name ?? (file as Partial<File>).name ?? 'file');
+  return parseBuffer(core, file, name ?? 'memory');
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short way: a file in, a model out. Of a buffer at once, of a File as it is read.
+import { Checkpoint, type Document, type Finding, type Stats, type Tensor } from './checkpoint.js';
+import { blobSource, bufferSource, Files } from './files.js';
+import { runAsync, runSync, type Core, type Steps } from './module.js';
+
+export interface Moe {
+  detected: boolean;
+  /** Experts per layer; 0 without any. */
+  expertCount: number;
+  topK: number | null;
+  /** The layers as `assay moe --json` lists them, without what only values say. */
+  layers: unknown[];
+}
+export interface SampleStats {
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  std: number | null;
+  zeros: number;
+  /** Values looked at: all elements when that many were asked for. */
+  n: number;
+}
+export interface Sample {
+  values: Float32Array;
+  stats: SampleStats;
+}
+
+/** What both kinds of model have. */
+interface Parts {
+  readonly name: string;
+  readonly format: string;
+  /** False when part of the file is missing or damaged: see `findings`. */
+  readonly complete: boolean;
+  readonly findings: Finding[];
+  /** Logical: packed formats unpacked, ties counted once. */
+  readonly totalParams: number;
+  readonly tensors: Tensor[];
+  readonly byName: Map<string, Tensor>;
+  readonly moe: Moe;
+  readonly checkpoint: Checkpoint;
+  /** Frees what the module holds of it. */
+  close(): void;
+}
+/** Of a buffer. `t` is a tensor or its name. */
+export interface Model extends Parts {
+  /** At most `n` values, evenly spread in runs; statistics of all elements when `n` covers them, else of the values given. */
+  sample(t: Tensor | string, n: number): Sample;
+  stats(t: Tensor | string): Stats;
+}
+/** Of a File: it is read as far as an answer needs. */
+export interface FileModel extends Parts {
+  sample(t: Tensor | string, n: number): Promise<Sample>;
+  stats(t: Tensor | string): Promise<Stats>;
+}
+
+const RUNS = 64;
+
+function* openModel(files: Files, name: string): Steps<Parts> {
+  const checkpoint = yield* Checkpoint.open(files);
+  const info: Document = yield* checkpoint.report('info');
+  const moe: Document = yield* checkpoint.report('moe-structure');
+  const tensors = Array.from({ length: checkpoint.tensorCount }, (_, i) => checkpoint.tensor(i));
+  const byName = new Map<string, Tensor>();
+  for (const tensor of tensors) if (!byName.has(tensor.name)) byName.set(tensor.name, tensor);
+  return {
+    name,
+    format: checkpoint.format,
+    complete: checkpoint.complete,
+    findings: info.findings,
+    totalParams: info['parameters'] as number,
+    tensors,
+    byName,
+    moe: {
+      detected: moe['detected'] as boolean,
+      expertCount: moe['expert_count'] as number,
+      topK: (moe['top_k'] as number | null) ?? null,
+      layers: moe['layers'] as unknown[],
+    },
+    checkpoint,
+    close() {
+      checkpoint.close();
+      files.free();
+    },
+  };
+}
+
+function tensorOf(model: Parts, t: Tensor | string): Tensor {
+  const tensor = typeof t === 'string' ? model.byName.get(t) : t;
+  if (tensor === undefined) throw new RangeError(`no tensor is named "${String(t)}"`);
+  return tensor;
+}
+
+function* sampleOf(model: Parts, t: Tensor | string, n: number): Steps<Sample> {
+  const tensor = tensorOf(model, t);
+  const { checkpoint } = model;
+  if (n >= tensor.numel) {
+    const values = yield* checkpoint.readF32(tensor.index, 0, tensor.numel);
+    const { min, max, mean, std, zeros } = yield* checkpoint.stats(tensor.index);
+    return { values, stats: { min, max, mean, std, zeros, n: tensor.numel } };
+  }
+  const wanted = Math.max(0, Math.floor(n));
+  const values = new Float32Array(wanted);
+  const runs = Math.min(RUNS, wanted);
+  for (let run = 0; run < runs; ++run) {
+    const from = Math.floor((wanted * run) / runs);
+    const count = Math.floor((wanted * (run + 1)) / runs) - from;
+    const first = runs === 1 ? 0 : Math.floor(((tensor.numel - count) * run) / (runs - 1));
+    values.set(yield* checkpoint.readF32(tensor.index, first, count), from);
+  }
+  return { values, stats: statsOf(values) };
+}
+
+/** Over the finite values; the deviation is the population's. */
+function statsOf(values: Float32Array): SampleStats {
+  let min = Infinity;
+  let max = -Infinity;
+  let sum = 0;
+  let finite = 0;
+  let zeros = 0;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    min = Math.min(min, value);
+    max = Math.max(max, value);
+    sum += value;
+    ++finite;
+    if (value === 0) ++zeros;
+  }
+  if (finite === 0) return { min: null, max: null, mean: null, std: null, zeros, n: values.length };
+  const mean = sum / finite;
+  let squares = 0;
+  for (const value of values) if (Number.isFinite(value)) squares += (value - mean) ** 2;
+  return { min, max, mean, std: Math.sqrt(squares / finite), zeros, n: values.length };
+}
+
+function syncModel(parts: Parts): Model {
+  return {
+    ...parts,
+    sample: (t, n) => runSync(sampleOf(parts, t, n)),
+    stats: (t) => runSync(parts.checkpoint.stats(tensorOf(parts, t).index)),
+  };
+}
+
+function fileModel(parts: Parts, files: Files): FileModel {
+  // What one answer needed is forgotten after it; calls wait for each other, so that none loses its ranges.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(make: () => Steps<T>): Promise<T> => {
+    const run = last.then(() => runAsync(make(), (need) => files.feed(need))).finally(() => files.drop());
+    last = run.catch(() => undefined);
+    return run;
+  };
+  return {
+    ...parts,
+    sample: (t, n) => inTurn(() => sampleOf(parts, t, n)),
+    stats: (t) => inTurn(() => parts.checkpoint.stats(tensorOf(parts, t).index)),
+  };
+}
+
+export function parseBuffer(core: Core, buffer: ArrayBuffer | ArrayBufferView, name: string): Model {
+  const files = new Files(core, [bufferSource(name, buffer)]);
+  return syncModel(runSync(openModel(files, name)));
+}
+
+export async function parseBlob(core: Core, blob: Blob, name: string): Promise<FileModel> {
+  const files = new Files(core, [blobSource(name, blob)]);
+  const parts = await runAsync(openModel(files, name), (need) => files.feed(need));
+  files.drop();
+  return fileModel(parts, files);
+}

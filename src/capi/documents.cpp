@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON documents that the program prints, for hosts that have no program: made by the same writers, so that they cannot differ.
+#include <cstring>
+#include <numeric>
+#include <span>
+
+#include "analysis/doctor/doctor.hpp"
+#include "analysis/model_config.hpp"
+#include "analysis/moe.hpp"
+#include "analysis/select.hpp"
+#include "analysis/stats.hpp"
+#include "analysis/summary.hpp"
+#include "analysis/tree.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "capi/handle.hpp"
+#include "formats/write.hpp"
+#include "model/synthetic.hpp"
+#include "report/doctor_report.hpp"
+#include "report/documents.hpp"
+#include "report/moe_report.hpp"
+#include "report/scan_report.hpp"
+
+using namespace assay;
+using namespace assay::capi;
+
+namespace {
+
+using report::JsonWriter;
+
+/// What a document is made from; a writer adds its own keys to `json` and what it finds to `findings`.
+struct Job {
+  const State& state;
+  const Checkpoint& checkpoint;
+  std::string_view filter;
+  Watch& watch;
+  JsonWriter& json;
+  Findings findings;
+  bool complete;
+
+  void add(Finding finding) {
+    if (finding.severity >= Severity::damage) complete = false;
+    findings.add(std::move(finding));
+  }
+};
+
+std::vector<std::uint32_t> file_order(const Checkpoint& checkpoint) {
+  std::vector<std::uint32_t> order(checkpoint.tensors.size());
+  std::iota(order.begin(), order.end(), 0u);
+  return order;
+}
+
+Result<std::vector<std::uint32_t>> chosen(const Checkpoint& checkpoint, std::string_view text, std::span<const std::uint32_t> order) {
+  ASSAY_TRY(const analysis::Filter filter, analysis::Filter::parse(text));
+  return analysis::select(checkpoint, order, {}, filter).tensors;
+}
+
+Result<void> write_info(Job& job) {
+  report::write_info_keys(job.json, job.checkpoint, analysis::summarize(job.checkpoint));
+  return {};
+}
+
+Result<void> write_tensors(Job& job) {
+  ASSAY_TRY(const auto rows, chosen(job.checkpoint, job.filter, file_order(job.checkpoint)));
+  job.json.key("tensors").begin_array();
+  for (const std::uint32_t row : rows) report::write_tensor(job.json, job.checkpoint, job.checkpoint.tensors[row]);
+  job.json.end_array();
+  return {};
+}
+
+void write_outline_of(JsonWriter& json, const Checkpoint& checkpoint) {
+  const analysis::Summary summary = analysis::summarize(checkpoint);
+  const analysis::NameTree tree(checkpoint.tensors);
+  json.key("tree");
+  report::write_outline(json, checkpoint, analysis::outline(checkpoint, summary, tree), ~std::size_t{0});
+}
+
+Result<void> write_tree(Job& job) {
+  ASSAY_TRY(const auto rows, chosen(job.checkpoint, job.filter, file_order(job.checkpoint)));
+  if (rows.size() == job.checkpoint.tensors.size()) {
+    write_outline_of(job.json, job.checkpoint);
+    return {};
+  }
+  // The chosen tensors on the same storages; their texts live in the whole one.
+  Checkpoint part;
+  part.files = job.checkpoint.files;
+  part.storages = job.checkpoint.storages;
+  for (const std::uint32_t row : rows) part.tensors.push_back(job.checkpoint.tensors[row]);
+  write_outline_of(job.json, part);
+  return {};
+}
+
+Result<void> write_stats(Job& job) {
+  ASSAY_TRY(const auto rows, chosen(job.checkpoint, job.filter, file_order(job.checkpoint)));
+  std::uint64_t all = 0, done = 0;
+  for (const std::uint32_t row : rows) all += job.checkpoint.tensors[row].nbytes();
+  job.json.key("tensors").begin_array();
+  for (const std::uint32_t row : rows) {
+    if (!job.watch.goes_on(done, all)) break;
+    const Tensor& tensor = job.checkpoint.tensors[row];
+    auto stats = analysis::tensor_stats(job.checkpoint, tensor);
+    if (!stats && stats.error().code() == Code::need_range) return fail(std::move(stats).error());
+    if (!stats && tensor.readable) job.add(Finding::from(std::move(stats).error().of_tensor(tensor.name)));
+    report::write_stats(job.json, tensor, stats ? &*stats : nullptr);
+    done += tensor.nbytes();
+  }
+  job.json.end_array();
+  return {};
+}
+
+Result<void> write_doctor(Job& job) {
+  ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, job.findings));
+  std::uint64_t all = 0;
+  for (const Tensor& tensor : job.checkpoint.tensors) all += tensor.nbytes();
+  analysis::DoctorOptions options;
+  options.watch = [&](std::size_t, std::size_t, std::uint64_t bytes) { return job.watch.goes_on(bytes, all); };
+  std::vector<Finding> found;
+  ASSAY_TRY(const analysis::Checkup checkup, analysis::examine(job.checkpoint, config, options, found));
+  for (Finding& finding : found) job.add(std::move(finding));
+  report::write_doctor_keys(job.json, checkup, job.findings);
+  return {};
+}
+
+Result<void> write_experts(Job& job, bool measure) {
+  ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, job.findings));
+  std::vector<Finding> found;
+  analysis::Moe moe = analysis::find_experts(job.checkpoint, config, found);
+  analysis::MoeOptions options;
+  options.watch = [&](std::size_t done, std::size_t of) { return job.watch.goes_on(done, of); };
+  if (measure) ASSAY_CHECK(analysis::measure_experts(job.checkpoint, moe, options, found));
+  for (Finding& finding : found) job.add(std::move(finding));
+  report::write_moe_keys(job.json, job.checkpoint, moe, nullptr);
+  return {};
+}
+Result<void> write_moe(Job& job) { return write_experts(job, true); }
+Result<void> write_moe_structure(Job& job) { return write_experts(job, false); }
+
+struct Document {
+  std::string_view command;
+  std::string_view schema;  ///< the command whose document it is
+  Result<void> (*write)(Job&);
+};
+constexpr Document kDocuments[] = {
+    {"info", "info", write_info},
+    {"tensors", "tensors", write_tensors},
+    {"tree", "tree", write_tree},
+    {"stats", "stats", write_stats},
+    {"doctor", "doctor", write_doctor},
+    {"moe", "moe", write_moe},
+    {"moe-structure", "moe", write_moe_structure},
+};
+
+void hand_numbers(std::span<const std::uint32_t> numbers, assay_buffer** out) {
+  auto buffer = std::make_unique<assay_buffer>();
+  buffer->bytes.resize(numbers.size_bytes());
+  if (!numbers.empty()) std::memcpy(buffer->bytes.data(), numbers.data(), numbers.size_bytes());
+  *out = buffer.release();
+}
+
+}  // namespace
+
+extern "C" {
+
+const void* assay_buffer_data(const assay_buffer* buffer, size_t* length) {
+  if (length != nullptr) *length = buffer != nullptr ? buffer->bytes.size() : 0;
+  return buffer != nullptr ? buffer->bytes.data() : "";
+}
+void assay_buffer_free(assay_buffer* buffer) { delete buffer; }
+
+assay_status assay_report(const assay_checkpoint* checkpoint, const char* command, const char* filter, assay_watch_fn watch, void* context,
+                          assay_buffer** out, assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (checkpoint == nullptr || command == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const auto document = std::ranges::find(kDocuments, std::string_view(command), &Document::command);
+    if (document == std::end(kDocuments)) return fail(Code::usage, concat("there is no document ", quote(command)));
+    const State& state = *checkpoint->state;
+    report::Writer text;
+    JsonWriter json(text, 2);
+    report::begin_document(json, document->schema, state.files->label());
+    Watch watching{watch, context};
+    Job job{state, state.checkpoint, filter != nullptr ? filter : "", watching, json, state.checkpoint.findings, state.checkpoint.complete};
+    ASSAY_CHECK(document->write(job));
+    report::end_document(json, job.complete && !watching.stopped, job.findings, nullptr);
+    hand_text(text.text(), out);
+    return {};
+  });
+}
+
+assay_status assay_report_stats(const assay_checkpoint* checkpoint, size_t tensor, assay_buffer** out, assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (checkpoint == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const Checkpoint& opened = checkpoint->state->checkpoint;
+    if (tensor >= opened.tensors.size()) return fail(Code::no_such_tensor, concat("tensor ", tensor, " of ", opened.tensors.size()));
+    ASSAY_TRY(const analysis::Stats stats, analysis::tensor_stats(opened, opened.tensors[tensor]));
+    report::Writer text;
+    JsonWriter json(text);
+    report::write_stats(json, opened.tensors[tensor], &stats);
+    hand_text(text.text(), out);
+    return {};
+  });
+}
+
+assay_status assay_report_scan(const assay_files* files, const char* name, assay_buffer** out, assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (files == nullptr || name == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const assay_files::File* file = files->find(name);
+    if (file == nullptr) return fail(Code::no_such_file, concat("the set has no file ", quote(name)));
+    ASSAY_TRY(const scan::Report found, scan::scan_file(*file->source, name, {}));
+    report::Writer text;
+    JsonWriter json(text, 2);
+    report::begin_document(json, "scan", name);
+    report::write_scan_keys(json, found);
+    report::end_document(json, found.status == scan::Status::complete, found.findings, nullptr);
+    hand_text(text.text(), out);
+    return {};
+  });
+}
+
+assay_status assay_order(const assay_checkpoint* checkpoint, const char* order, assay_buffer** out, assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (checkpoint == nullptr || order == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const Checkpoint& opened = checkpoint->state->checkpoint;
+    const std::string_view wanted(order);
+    if (wanted != "file" && wanted != "name" && wanted != "size") return fail(Code::usage, concat("there is no order ", quote(wanted)));
+    std::vector<std::uint32_t> tensors = wanted == "file" ? file_order(opened) : analysis::NameTree(opened.tensors).natural_order();
+    if (wanted == "size")
+      std::ranges::stable_sort(tensors, std::ranges::greater(), [&](std::uint32_t t) { return opened.tensors[t].nbytes(); });
+    hand_numbers(tensors, out);
+    return {};
+  });
+}
+
+assay_status assay_select(const assay_checkpoint* checkpoint, const char* filter, const uint32_t* order, size_t n, assay_buffer** out,
+                          assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (checkpoint == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const Checkpoint& opened = checkpoint->state->checkpoint;
+    const std::vector<std::uint32_t> all = order == nullptr ? file_order(opened) : std::vector<std::uint32_t>(order, order + n);
+    for (const std::uint32_t tensor : all)
+      if (tensor >= opened.tensors.size()) return fail(Code::no_such_tensor, concat("tensor ", tensor, " of ", opened.tensors.size()));
+    ASSAY_TRY(const auto tensors, chosen(opened, filter != nullptr ? filter : "", all));
+    hand_numbers(tensors, out);
+    return {};
+  });
+}
+
+assay_status assay_synthetic(uint64_t seed, assay_buffer** out, assay_error** error) {
+  return guarded(error, [&]() -> Result<void> {
+    if (out == nullptr) return fail(Code::usage, "a NULL argument");
+    *out = nullptr;
+    const auto model = model::synthetic_model(seed);
+    std::vector<formats::TensorToWrite> tensors;
+    for (const auto& tensor : model) tensors.push_back({tensor.name, DType::f32, tensor.shape, std::as_bytes(std::span(tensor.values))});
+    ASSAY_TRY(const auto file, formats::write_safetensors(tensors, {{"format", "pt"}}));
+    hand_text({reinterpret_cast<const char*>(file.data()), file.size()}, out);
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page knows, and what can be done: one object that every element is given. It says "change" when something is different.
+import { AssayError } from '../../../bindings/wasm/src/errors.js';
+import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
+import { filesOf, modelsOf } from '../core/dropped.js';
+import type { Args, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import type { Names } from '../tree/rows.js';
+import * as format from '../ui/format.js';
+
+/** An open model and what is known of it by now. */
+export interface OpenModel extends Opened {
+  id: number;
+  label: string;
+  files: ModelFiles;
+  /** The model that is built in. */
+  sample: boolean;
+  names: Names;
+  stats: Map<number, Stats>;
+  /** Documents of whole-model jobs that have run, by command. */
+  reports: Map<string, Document>;
+  scans: Document[] | null;
+}
+
+/** What is looked at: one tensor, and the others of its role where the tree shows them as one. */
+export interface Selection {
+  tensor: Tensor;
+  /** Tensors of the same place in other layers or experts, natural order, the selected one among them. */
+  peers: readonly number[];
+  /** Their pattern: "model.layers.*.self_attn.q_proj.weight"; the name where there is one only. */
+  pattern: string;
+}
+
+export interface Job {
+  id: number;
+  title: string;
+  progress: Progress | null;
+  started: number;
+  cancel: () => void;
+}
+
+/** What went wrong, in words for people. */
+export interface Problem {
+  title: string;
+  text: string;
+  hint: string;
+  code: string;
+  /** Of a crash; without any content of files. */
+  report: string;
+}
+
+/** Nothing that reads more than this starts by itself. */
+export const STARTS_BY_ITSELF = 256 * 2 ** 20;
+/** Bytes a second, to estimate before anything was measured. */
+const USUAL_SPEED = 400 * 2 ** 20;
+
+export class App extends EventTarget {
+  model: OpenModel | null = null;
+  /** What the first is compared with. */
+  other: OpenModel | null = null;
+  selection: Selection | null = null;
+  view = 'overview';
+  filter = '';
+  /** Tensors the filter chooses, null without one; `filterProblem` says why it is not understood. */
+  chosen: Uint32Array | null = null;
+  filterProblem = '';
+  opening = '';
+  problem: Problem | null = null;
+  jobs: Job[] = [];
+  private nextJob = 1;
+  private speed = USUAL_SPEED;
+
+  constructor(readonly engine: Engine) {
+    super();
+    engine.addEventListener('change', () => this.changed());
+    engine.addEventListener('crash', (event) => this.fail((event as CustomEvent<EngineCrash>).detail));
+  }
+
+  changed(): void {
+    this.dispatchEvent(new Event('change'));
+  }
+
+  // --- opening
+
+  async openTransfer(transfer: DataTransfer): Promise<void> {
+    await this.openFiles(await filesOf(transfer));
+  }
+  async openFiles(files: readonly ModelFile[]): Promise<void> {
+    const [first, second] = modelsOf(files);
+    if (first === undefined) return;
+    await this.openModel(first);
+    if (second !== undefined) await this.openOther(second);
+  }
+  async openModel(files: ModelFiles, sample = false): Promise<void> {
+    this.opening = files.label;
+    this.problem = null;
+    this.changed();
+    try {
+      const model = await this.load(files, sample);
+      for (const old of [this.model, this.other]) if (old !== null) this.engine.close(old.id);
+      this.model = model;
+      this.other = null;
+      this.selection = null;
+      this.view = 'overview';
+      this.filter = '';
+      this.chosen = null;
+      this.filterProblem = '';
+    } catch (error) {
+      this.fail(error, files.label);
+    } finally {
+      this.opening = '';
+      this.changed();
+    }
+  }
+  async openOther(files: ModelFiles): Promise<void> {
+    try {
+      this.other = await this.load(files, false);
+    } catch (error) {
+      this.fail(error, files.label);
+    }
+    this.changed();
+  }
+  private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
+    const { model: id, opened } = await this.engine.open(files);
+    const names = await this.engine.call('names', { model: id });
+    return { ...opened, id, label: files.label, files, sample, names, stats: new Map(), reports: new Map(), scans: null };
+  }
+
+  // --- looking
+
+  show(view: string): void {
+    this.view = view;
+    this.changed();
+  }
+  /** Looks at a tensor by number; `peers` and their pattern where the tree knows them. */
+  async select(index: number, peers: readonly number[] = [index], pattern?: string): Promise<void> {
+    const model = this.model;
+    if (model === null) return;
+    const [tensor] = await this.engine.call('tensors', { model: model.id, indices: [index] });
+    if (tensor === undefined || this.model !== model) return;
+    this.selection = { tensor, peers, pattern: pattern ?? tensor.name };
+    this.changed();
+  }
+  async setFilter(text: string): Promise<void> {
+    this.filter = text;
+    const model = this.model;
+    if (model === null || text.trim() === '') {
+      this.chosen = null;
+      this.filterProblem = '';
+      return this.changed();
+    }
+    try {
+      const chosen = await this.engine.call('select', { model: model.id, filter: text });
+      if (this.filter !== text) return;
+      this.chosen = chosen;
+      this.filterProblem = '';
+    } catch (error) {
+      if (this.filter !== text) return;
+      this.filterProblem = error instanceof Error ? error.message : String(error);
+    }
+    this.changed();
+  }
+
+  // --- work that reads values
+
+  /** Runs a request as a job that the status bar shows and that can be cancelled; null when it was, or failed. */
+  async run<M extends Method>(title: string, method: M, args: Args<M>, bytes = 0): Promise<Result<M> | null> {
+    const controller = new AbortController();
+    const job: Job = { id: this.nextJob++, title, progress: null, started: performance.now(), cancel: () => controller.abort() };
+    const options: CallOptions = {
+      signal: controller.signal,
+      onProgress: (progress) => {
+        job.progress = progress;
+        this.changed();
+      },
+    };
+    this.jobs = [...this.jobs, job];
+    this.changed();
+    try {
+      const result = await this.engine.call(method, args, options);
+      const took = (performance.now() - job.started) / 1000;
+      if (bytes > 2 ** 24 && took > 0.05) this.speed = bytes / took;
+      return result;
+    } catch (error) {
+      if (!controller.signal.aborted && !(error instanceof EngineCrash)) this.fail(error, title);
+      return null;
+    } finally {
+      this.jobs = this.jobs.filter((other) => other !== job);
+      this.changed();
+    }
+  }
+  cancelJobs(): void {
+    for (const job of this.jobs) job.cancel();
+  }
+  /** "about 25 s" for so many bytes, by what was measured last. */
+  estimate(bytes: number): string {
+    return format.seconds(bytes / this.speed);
+  }
+  get tensorBytes(): number {
+    return (this.model?.info['tensor_bytes'] as number | undefined) ?? 0;
+  }
+
+  /** Exact statistics, once for each tensor. */
+  async statsOf(tensor: Tensor): Promise<Stats | null> {
+    const model = this.model;
+    if (model === null) return null;
+    const known = model.stats.get(tensor.index);
+    if (known !== undefined) return known;
+    const stats = await this.run(`statistics of ${tensor.name}`, 'stats', { model: model.id, tensor: tensor.index }, tensor.nbytes);
+    if (stats !== null) model.stats.set(tensor.index, stats);
+    this.changed();
+    return stats;
+  }
+  /** A document about the whole model, once. */
+  async reportOf(command: 'doctor' | 'moe', title: string): Promise<void> {
+    const model = this.model;
+    if (model === null || model.reports.has(command)) return;
+    const document = await this.run(title, 'report', { model: model.id, command }, this.tensorBytes);
+    if (document !== null) model.reports.set(command, document);
+    this.changed();
+  }
+  async scan(): Promise<void> {
+    const model = this.model;
+    if (model === null || model.scans !== null) return;
+    model.scans = await this.run('scanning for code', 'scan', { files: model.files });
+    this.changed();
+  }
+
+  // --- problems
+
+  fail(error: unknown, about = ''): void {
+    this.problem = problemOf(error, about);
+    this.changed();
+  }
+  forgive(): void {
+    this.problem = null;
+    this.changed();
+  }
+}
+
+export function problemOf(error: unknown, about: string): Problem {
+  if (error instanceof EngineCrash) {
+    return {
+      title: 'The core stopped and was started again',
+      text: 'What was running is lost; the page and your file are not. The report below holds no content of the file.',
+      hint: '',
+      code: 'crash',
+      report: error.report,
+    };
+  }
+  if (error instanceof AssayError) {
+    const { where } = error;
+    const at = where.offset === undefined ? '' : ` (byte ${format.exact(where.offset)}${where.file === undefined ? '' : ` of ${where.file}`})`;
+    return { title: about === '' ? 'That did not work' : `${about} cannot be opened`, text: sentence(error.message) + at, hint: sentence(error.hint), code: error.code, report: '' };
+  }
+  const text = error instanceof Error ? error.message : String(error);
+  const changed = error instanceof DOMException && error.name === 'NotReadableError';
+  return {
+    title: about === '' ? 'That did not work' : about,
+    text: changed ? 'The browser cannot read the file any more: it changed on disk since it was opened, or was moved.' : sentence(text),
+    hint: changed ? 'Drop it again.' : '',
+    code: changed ? 'file-changed' : 'failed',
+    report: '',
+  };
+}
+
+function sentence(text: string): string {
+  return text === '' ? '' : text[0]!.toUpperCase() + text.slice(1);
+}

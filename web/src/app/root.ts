@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole page: bar, tree, view, facts, status. Knows where things stand, not what they say.
+import { css, html, nothing, type TemplateResult } from 'lit';
+import '../facts/facts-panel.js';
+import '../tree/tree-view.js';
+import { base } from '../ui/base-styles.js';
+import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
+import { VIEWS } from '../views/views.js';
+import { filesOfInput } from '../core/dropped.js';
+import './landing.js';
+import './problem.js';
+import './status-bar.js';
+import { nextTheme, theme } from './theme.js';
+
+export class Root extends AppElement {
+  static override properties = { ...AppElement.properties, over: { state: true } };
+  /** Something is dragged over the page. */
+  declare over: boolean;
+  constructor() {
+    super();
+    this.over = false;
+  }
+  override connectedCallback(): void {
+    super.connectedCallback();
+    addEventListener('dragover', this.onDragOver);
+    addEventListener('dragleave', this.onDragLeave);
+    addEventListener('drop', this.onDrop);
+    addEventListener('paste', this.onPaste);
+    addEventListener('keydown', this.onKey);
+  }
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    removeEventListener('dragover', this.onDragOver);
+    removeEventListener('dragleave', this.onDragLeave);
+    removeEventListener('drop', this.onDrop);
+    removeEventListener('paste', this.onPaste);
+    removeEventListener('keydown', this.onKey);
+  }
+  private readonly onDragOver = (event: DragEvent) => {
+    event.preventDefault();
+    this.over = true;
+  };
+  private readonly onDragLeave = (event: DragEvent) => {
+    if (event.relatedTarget === null) this.over = false;
+  };
+  private readonly onDrop = (event: DragEvent) => {
+    event.preventDefault();
+    this.over = false;
+    if (event.dataTransfer !== null) void this.app.openTransfer(event.dataTransfer);
+  };
+  private readonly onPaste = (event: ClipboardEvent) => {
+    if (event.clipboardData !== null && event.clipboardData.files.length > 0) void this.app.openTransfer(event.clipboardData);
+  };
+  private readonly onKey = (event: KeyboardEvent) => {
+    const target = event.composedPath()[0];
+    const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+    if (event.key === 'Escape') {
+      if (this.app.jobs.length > 0) this.app.cancelJobs();
+      else if (typing) target.blur();
+      return;
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const view = VIEWS.find((row) => row.key === event.key);
+    if (view !== undefined) this.app.show(view.id);
+    else if (event.key === '/') this.renderRoot.querySelector<HTMLInputElement>('#filter')!.focus();
+    else return;
+    event.preventDefault();
+  };
+
+  override render(): TemplateResult {
+    const { app } = this;
+    const { model } = app;
+    return html`
+      <header>
+        <span class="brand">assay</span>
+        ${model === null
+          ? nothing
+          : html`<span class="title" title=${model.label}
+              ><b>${model.label}</b> ${model.sample ? html`<span class="tag">synthetic</span>` : nothing}
+              <span class="muted">${format.count(model.info['parameters'] as number)} params · ${format.bytes(model.info['file_size'] as number)}</span></span
+            >`}
+        ${this.filterBox()}
+        <label class="open">Open…<input type="file" multiple aria-label="open checkpoint files" @change=${this.opened} /></label>
+        <button class="plain" title="theme: ${theme()}" aria-label="theme: ${theme()}" @click=${() => (nextTheme(), this.requestUpdate())}>◐</button>
+      </header>
+      ${model === null || model.sample ? html`<assay-landing .app=${app}></assay-landing>` : nothing}
+      <assay-problem .app=${app}></assay-problem>
+      <main>
+        <assay-tree .app=${app}></assay-tree>
+        <section class="centre">
+          <div class="tabs" role="tablist" aria-label="views" @keydown=${this.onTabKey}>
+            ${VIEWS.map(
+              (view) => html`<button
+                role="tab"
+                id="tab-${view.id}"
+                aria-selected=${String(view.id === app.view)}
+                aria-controls="view"
+                tabindex=${view.id === app.view ? 0 : -1}
+                @click=${() => app.show(view.id)}
+              >
+                ${view.title} <kbd aria-hidden="true">${view.key}</kbd>
+              </button>`,
+            )}
+          </div>
+          <div id="view" role="tabpanel" tabindex="0" aria-labelledby="tab-${app.view}">${VIEWS.find((view) => view.id === app.view)?.render(app)}</div>
+        </section>
+        <assay-facts .app=${app}></assay-facts>
+      </main>
+      <assay-status .app=${app}></assay-status>
+      ${this.over ? html`<div class="over">Drop to open</div>` : nothing}
+    `;
+  }
+  private filterBox(): TemplateResult {
+    const { app } = this;
+    const total = app.model?.tensorCount ?? 0;
+    const shown = app.filterProblem !== '' ? app.filterProblem : app.chosen === null ? '' : `${format.exact(app.chosen.length)} of ${format.exact(total)}`;
+    return html`<span class="filter">
+      <input
+        id="filter"
+        type="search"
+        aria-label="filter tensors"
+        aria-describedby="filter-says"
+        placeholder="filter: q_proj layer:0-3 dtype:bf16 size>1M -bias"
+        spellcheck="false"
+        .value=${app.filter}
+        @input=${(event: Event) => void app.setFilter((event.target as HTMLInputElement).value)}
+      /><span id="filter-says" role="status" class=${app.filterProblem === '' ? 'muted' : 'warning'}>${shown}</span>
+    </span>`;
+  }
+  private readonly opened = (event: Event) => {
+    const input = event.target as HTMLInputElement;
+    if (input.files !== null && input.files.length > 0) void this.app.openFiles(filesOfInput(input.files));
+    input.value = '';
+  };
+  private readonly onTabKey = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    const at = VIEWS.findIndex((view) => view.id === this.app.view);
+    const next = VIEWS[(at + step + VIEWS.length) % VIEWS.length]!;
+    this.app.show(next.id);
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus());
+  };
+
+  static override styles = [
+    base,
+    css`
+      :host {
+        display: flex;
+        flex-direction: column;
+        height: 100vh;
+        overflow: hidden;
+      }
+      header {
+        display: flex;
+        gap: 14px;
+        align-items: center;
+        padding: 6px 12px;
+        border-bottom: 1px solid var(--line);
+        background: var(--panel);
+      }
+      .brand {
+        font-weight: 700;
+        letter-spacing: 0.02em;
+      }
+      .title {
+        min-width: 0;
+        overflow: hidden;
+        white-space: nowrap;
+        text-overflow: ellipsis;
+      }
+      .filter {
+        flex: 1;
+        display: flex;
+        gap: 8px;
+        align-items: center;
+        min-width: 160px;
+      }
+      .filter input {
+        flex: 1;
+        min-width: 120px;
+        max-width: 460px;
+        min-height: 30px;
+        padding: 2px 8px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--page);
+      }
+      .filter [role='status'] {
+        font-size: 12px;
+      }
+      .open {
+        position: relative;
+        padding: 4px 12px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        cursor: pointer;
+      }
+      .open:hover {
+        background: var(--hover);
+      }
+      .open:focus-within {
+        outline: 2px solid var(--focus);
+      }
+      .open input {
+        position: absolute;
+        inset: 0;
+        opacity: 0;
+        cursor: pointer;
+        width: 100%;
+      }
+      main {
+        flex: 1;
+        display: grid;
+        grid-template-columns: minmax(240px, 30%) minmax(0, 1fr) minmax(220px, 24%);
+        min-height: 0;
+      }
+      assay-tree,
+      assay-facts {
+        background: var(--panel);
+        min-height: 0;
+      }
+      assay-tree {
+        border-right: 1px solid var(--line);
+      }
+      assay-facts {
+        border-left: 1px solid var(--line);
+      }
+      .centre {
+        display: flex;
+        flex-direction: column;
+        min-height: 0;
+        min-width: 0;
+      }
+      .tabs {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 2px;
+        padding: 4px 10px 0;
+        border-bottom: 1px solid var(--line);
+      }
+      .tabs button {
+        border: 0;
+        border-bottom: 2px solid transparent;
+        border-radius: 0;
+        background: none;
+      }
+      .tabs button[aria-selected='true'] {
+        border-bottom-color: var(--accent);
+        font-weight: 600;
+      }
+      kbd {
+        font: 11px var(--mono);
+        color: var(--muted);
+      }
+      #view {
+        flex: 1;
+        overflow: auto;
+        padding: 14px 18px;
+        min-height: 0;
+      }
+      #view:focus-visible {
+        outline-offset: -2px;
+      }
+      .over {
+        position: fixed;
+        inset: 0;
+        display: grid;
+        place-items: center;
+        background: color-mix(in srgb, var(--page) 80%, transparent);
+        border: 4px dashed var(--accent);
+        font-size: 24px;
+        pointer-events: none;
+      }
+      @media (max-width: 900px) {
+        :host {
+          height: auto;
+          min-height: 100vh;
+          overflow: visible;
+        }
+        header {
+          flex-wrap: wrap;
+        }
+        main {
+          grid-template-columns: 1fr;
+        }
+        assay-tree {
+          height: 50vh;
+          border-right: 0;
+          border-bottom: 1px solid var(--line);
+        }
+        assay-facts {
+          border-left: 0;
+          border-top: 1px solid var(--line);
+        }
+      }
+    `,
+  ];
+}
+customElements.define('assay-root', Root);

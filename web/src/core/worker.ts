@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: an instance of the core, the models opened in it, and an answer for every request.
+import { Checkpoint, scanFile, syntheticFile } from '../../../bindings/wasm/src/checkpoint.js';
+import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
+import { Files } from '../../../bindings/wasm/src/files.js';
+import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
+import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
+import { BlockCache, canRead, sourceOf } from './reading.js';
+
+interface Model {
+  files: Files;
+  checkpoint: Checkpoint;
+  mode: ReadMode;
+  /** Tensors in natural order of their names; made when first asked for. */
+  order?: Uint32Array;
+}
+
+const cache = new BlockCache();
+const models = new Map<number, Model>();
+let core: Core;
+let mode: ReadMode = 'worker';
+
+const post = (message: FromWorker, transfer: Transferable[] = []) =>
+  (self as unknown as { postMessage(message: FromWorker, transfer: Transferable[]): void }).postMessage(message, transfer);
+
+// --- bytes by way of the page
+
+const waiting = new Map<number, { resolve: (bytes: ArrayBuffer) => void; reject: (why: Error) => void }>();
+let nextRead = 1;
+function readByPage(blob: Blob, offset: number, length: number): Promise<ArrayBuffer> {
+  return new Promise((resolve, reject) => {
+    waiting.set(nextRead, { resolve, reject });
+    post({ type: 'read', id: nextRead++, blob, offset, length });
+  });
+}
+
+// --- models
+
+function filesOf(model: number, set: ModelFiles): { files: Files; mode: ReadMode } {
+  mode = set.files.every((file) => file.blob.size === 0 || canRead(file.blob)) ? 'worker' : 'page';
+  const sources = set.files.map((file) => sourceOf(model, file, mode, cache, readByPage));
+  return { files: new Files(core, sources, { label: set.label, whole: set.whole }), mode };
+}
+
+/** Runs steps on a model's files. What had to be fetched is forgotten afterwards. */
+async function run<T>(files: Files, steps: Steps<T>): Promise<T> {
+  try {
+    return await runAsync(steps, (need) => files.feed(need));
+  } finally {
+    if (mode === 'page') files.drop();
+  }
+}
+
+function modelOf(id: number): Model {
+  const model = models.get(id);
+  if (model === undefined) throw new Error(`model ${id} is not open in this worker`);
+  return model;
+}
+
+async function open({ model: id, files: set }: Args<'open'>): Promise<Opened> {
+  const { files, mode } = filesOf(id, set);
+  return run(
+    files,
+    (function* () {
+      const checkpoint = yield* Checkpoint.open(files);
+      close(id);
+      models.set(id, { files, checkpoint, mode });
+      return {
+        format: checkpoint.format,
+        complete: checkpoint.complete,
+        tensorCount: checkpoint.tensorCount,
+        info: yield* checkpoint.report('info'),
+        tree: (yield* checkpoint.report('tree'))['tree'] as TreeNode,
+        moe: yield* checkpoint.report('moe-structure'),
+      };
+    })(),
+  );
+}
+
+function close(id: number): null {
+  const model = models.get(id);
+  models.delete(id);
+  model?.checkpoint.close();
+  model?.files.free();
+  cache.forget();
+  return null;
+}
+
+function orderOf(model: Model): Uint32Array {
+  model.order ??= model.checkpoint.order('name');
+  return model.order;
+}
+
+async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<'scan'>> {
+  const { files } = filesOf(-1, set);
+  const documents: Result<'scan'> = [];
+  try {
+    for (const [i, file] of set.files.entries()) {
+      watch(i, set.files.length);
+      documents.push(await run(files, scanFile(files, file.name)));
+    }
+  } finally {
+    files.free();
+    cache.forget();
+  }
+  return documents;
+}
+
+type Answers = { [M in Method]: (args: Args<M>, watch: Watch) => Promise<Result<M>> | Result<M> };
+const answers: Answers = {
+  open,
+  close: ({ model }) => close(model),
+  tree: async ({ model: id, filter }) => {
+    const { files, checkpoint } = modelOf(id);
+    return (await run(files, checkpoint.report('tree', filter)))['tree'] as TreeNode;
+  },
+  names: ({ model: id }) => {
+    const model = modelOf(id);
+    const order = orderOf(model);
+    return { order, names: Array.from(order, (tensor) => model.checkpoint.tensorName(tensor)) };
+  },
+  select: ({ model: id, filter }) => {
+    const model = modelOf(id);
+    return model.checkpoint.select(filter, orderOf(model));
+  },
+  tensors: ({ model: id, indices }) => {
+    const { checkpoint } = modelOf(id);
+    return Array.from(indices, (index) => checkpoint.tensor(index));
+  },
+  find: ({ model: id, name }) => modelOf(id).checkpoint.find(name),
+  values: ({ model: id, tensor, first, n }) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, checkpoint.readF64(tensor, first, n));
+  },
+  raw: ({ model: id, tensor, first, n }) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, checkpoint.readRaw(tensor, first, n));
+  },
+  stats: ({ model: id, tensor }) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, checkpoint.stats(tensor));
+  },
+  report: ({ model: id, command, filter }, watch) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, checkpoint.report(command, filter ?? '', watch));
+  },
+  diff: async ({ model: id, other, values }, watch) => {
+    const a = modelOf(id);
+    const b = modelOf(other);
+    return runAsync(a.checkpoint.diff(b.checkpoint, values, watch), (need) =>
+      (a.files.names.includes(need.file) ? a.files : b.files).feed(need),
+    );
+  },
+  scan,
+  synthetic: ({ seed }) => syntheticFile(core, seed),
+};
+
+// --- messages
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof AssayError) {
+    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    return { crash: false, status: error.status, code: error.code, message: error.message + cause, hint: error.hint, where: error.where };
+  }
+  const crash = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+  const message = error instanceof Error ? (crash ? (error.stack ?? error.message) : error.message) : String(error);
+  return { crash, status: Status.internal, code: 'internal', message, hint: '', where: {} };
+}
+
+async function call(id: number, method: Method, args: unknown): Promise<void> {
+  let last = 0;
+  const watch: Watch = (done, of) => {
+    const now = performance.now();
+    if (now - last < 50) return;
+    last = now;
+    post({ type: 'progress', id, progress: { done, of }, bytesRead: cache.bytesRead });
+  };
+  try {
+    const result = await (answers[method] as (args: unknown, watch: Watch) => unknown)(args, watch);
+    post({ type: 'result', id, result, bytesRead: cache.bytesRead, mode });
+  } catch (error) {
+    post({ type: 'failure', id, failure: failureOf(error), bytesRead: cache.bytesRead });
+  }
+}
+
+let started: Promise<void> = Promise.resolve();
+self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  if (data.type === 'start') {
+    started = Core.load(data.module).then((loaded) => {
+      core = loaded;
+    });
+  } else if (data.type === 'bytes') {
+    const read = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.bytes !== null) read?.resolve(data.bytes);
+    else read?.reject(new Error(data.why ?? 'the file cannot be read'));
+  } else {
+    void started.then(() => call(data.id, data.method, data.args));
+  }
+};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+import { html } from 'lit';
+import './findings-view.js';
+import './metadata-view.js';
+import './overview.js';
+import './scan-view.js';
+import type { View } from './view.js';
+
+export const VIEWS: readonly View[] = [
+  { id: 'overview', title: 'Overview', key: '1', about: 'model', render: (app) => html`<assay-overview .app=${app}></assay-overview>` },
+  { id: 'findings', title: 'Findings', key: '7', about: 'model', render: (app) => html`<assay-findings .app=${app}></assay-findings>` },
+  { id: 'scan', title: 'Code', key: '8', about: 'model', render: (app) => html`<assay-scan .app=${app}></assay-scan>` },
+  { id: 'metadata', title: 'Metadata', key: '9', about: 'model', render: (app) => html`<assay-metadata .app=${app}></assay-metadata>` },
+];

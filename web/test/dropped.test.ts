@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { modelsOf } from '../src/core/dropped.js';
+
+const drop = (...files: [string, number][]) => modelsOf(files.map(([name, size]) => ({ name, blob: new Blob([new Uint8Array(size)]) })));
+const names = (models: ReturnType<typeof modelsOf>) => models.map((model) => [model.label, model.whole, ...model.files.map((file) => file.name)]);
+
+test('one file is one model', () => {
+  assert.deepEqual(names(drop(['m.safetensors', 9])), [['m.safetensors', false, 'm.safetensors']]);
+});
+test('a configuration beside it comes along', () => {
+  assert.deepEqual(names(drop(['config.json', 2], ['m.safetensors', 9])), [['m.safetensors', false, 'm.safetensors', 'config.json']]);
+});
+test('shards are one model, with or without an index', () => {
+  const shards: [string, number][] = [['a-00001-of-00002.safetensors', 9], ['a-00002-of-00002.safetensors', 8]];
+  assert.deepEqual(names(drop(...shards)), [['a-00001-of-00002.safetensors', true, ...shards.map(([name]) => name)]]);
+  assert.equal(drop(['x.bin', 4], ['y.bin', 5], ['pytorch_model.bin.index.json', 2]).length, 1);
+});
+test('a folder is called by its name, and files are named from there', () => {
+  const [model] = drop(['llama/model-00001-of-00002.safetensors', 9], ['llama/model-00002-of-00002.safetensors', 9], ['llama/config.json', 2]);
+  assert.deepEqual([model!.label, model!.whole, model!.files.length], ['llama', true, 3]);
+  assert.ok(model!.files.every((file) => !file.name.includes('/')));
+});
+test('two models are to be compared, the larger first', () => {
+  assert.deepEqual(drop(['a.pt', 5], ['b.pt', 9]).map((model) => model.label), ['b.pt', 'a.pt']);
+});
+test('a lone text is opened too, to be told what it is', () => {
+  assert.deepEqual(names(drop(['config.json', 2])), [['config.json', false, 'config.json']]);
+  assert.deepEqual(drop(), []);
+});
