@@ -52,6 +52,12 @@ bool all_zero(ByteView bytes) {
 struct Overrides {
   std::optional<std::string> name;
   std::optional<std::uint64_t> size;
+  // Of a sparse file, in its versions 0.0 (a record per number), 0.1 (one for all) and 1.0 (in front of the data).
+  std::vector<std::uint64_t> offsets, sizes;
+  std::optional<std::string> map;
+  std::optional<std::uint64_t> real_size;
+  bool map_in_data = false;
+  bool sparse() const { return map || map_in_data || !offsets.empty() || real_size; }
 };
 
 std::optional<std::uint64_t> decimal_number(std::string_view text) {
@@ -65,6 +71,22 @@ std::optional<std::uint64_t> decimal_number(std::string_view text) {
     value = *sum;
   }
   return value;
+}
+
+/// False when the value is none.
+bool take_sparse_record(std::string_view key, std::string_view value, Overrides& overrides) {
+  if (key == "name" || key == "minor") return true;
+  if (key == "map") {
+    overrides.map = std::string(value);
+    return true;
+  }
+  const auto number = decimal_number(value);
+  if (!number) return false;
+  if (key == "major") overrides.map_in_data = *number == 1;
+  if (key == "realsize" || key == "size") overrides.real_size = *number;
+  if (key == "offset") overrides.offsets.push_back(*number);
+  if (key == "numbytes") overrides.sizes.push_back(*number);
+  return true;
 }
 
 /// False when the records break off.
@@ -83,6 +105,7 @@ bool take_records(std::string_view text, Overrides& overrides) {
       overrides.size = decimal_number(value);
       if (!overrides.size) return false;
     }
+    if (key.starts_with("GNU.sparse.") && !take_sparse_record(key.substr(11), value, overrides)) return false;
     text.remove_prefix(static_cast<std::size_t>(*length));
   }
   return true;
@@ -101,6 +124,9 @@ class Reader {
   Result<bool> step();
   Result<bool> take_header(ByteView header);
   Result<void> take_special(char type, std::uint64_t offset, std::uint64_t n);
+  Result<void> take_sparse(ByteView header, Member& member);
+  Result<bool> read_gnu_map(ByteView header, Member& member);
+  Result<bool> read_map_in_data(Member& member);
   void complain(Code code, std::string text) { archive_.findings.add(Finding(code, std::move(text), {.offset = at_})); }
 
   const ByteSource& source_;
@@ -110,6 +136,103 @@ class Reader {
   Overrides global_, next_;
   Archive archive_;
 };
+
+constexpr std::size_t kMostParts = 1'000'000;
+
+/// Reads the parts of a sparse file from its header at 386 and the blocks behind it. False when a number is none.
+Result<bool> Reader::read_gnu_map(ByteView header, Member& member) {
+  constexpr std::size_t kNumber = 12, kInHeader = 4, kInBlock = 21;
+  const auto take = [&](ByteView block, std::size_t at, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i, at += 2 * kNumber) {
+      const auto offset = number(block, at, kNumber), size = number(block, at + kNumber, kNumber);
+      if (!offset || !size) return false;
+      if (*size != 0) member.parts.push_back({*offset, *size});
+    }
+    return true;
+  };
+  const auto real = number(header, 483, kNumber);
+  if (!real || !take(header, 386, kInHeader)) return false;
+  member.real_size = *real;
+  for (bool more = header[482] != std::byte{0}; more;) {
+    if (!within(member.offset, kBlock, size_) || member.parts.size() > kMostParts) return false;
+    ASSAY_TRY(const ByteBlock block, source_.fetch(member.offset, kBlock));
+    if (!take(block.view(), 0, kInBlock)) return false;
+    more = block.view()[504] != std::byte{0};
+    member.offset += kBlock;
+  }
+  member.size = std::min(member.size, size_ - std::min(size_, member.offset));
+  return true;
+}
+
+/// Reads the parts from the lines in front of the data: their count, then offset and size of each. Data follow at the next block.
+Result<bool> Reader::read_map_in_data(Member& member) {
+  ASSAY_TRY(const ByteBlock block, source_.fetch(member.offset, std::min(member.size, kLongestRecords)));
+  const std::string_view text = block.view().text();
+  std::size_t at = 0;
+  const auto line = [&]() -> std::optional<std::uint64_t> {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) return std::nullopt;
+    const auto value = decimal_number(text.substr(at, end - at));
+    at = end + 1;
+    return value;
+  };
+  const auto count = line();
+  if (!count || *count > kMostParts) return false;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    const auto offset = line(), size = line();
+    if (!offset || !size) return false;
+    if (*size != 0) member.parts.push_back({*offset, *size});
+  }
+  const std::uint64_t used = std::min<std::uint64_t>((at + kBlock - 1) / kBlock * kBlock, member.size);
+  member.offset += used;
+  member.size -= used;
+  return true;
+}
+
+Result<void> Reader::take_sparse(ByteView header, Member& member) {
+  const bool gnu = member.type == 'S';
+  if (!gnu && !next_.sparse()) return {};
+  member.sparse = true;
+  bool whole = true;
+  if (gnu) {
+    ASSAY_TRY(whole, read_gnu_map(header, member));
+  } else if (next_.map_in_data) {
+    ASSAY_TRY(whole, read_map_in_data(member));
+  } else if (next_.map) {
+    std::string_view rest = *next_.map;
+    std::vector<std::uint64_t> numbers;
+    for (bool more = true; more && whole; ) {
+      const std::size_t comma = rest.find(',');
+      const auto value = decimal_number(rest.substr(0, comma));
+      whole = value.has_value();
+      numbers.push_back(value.value_or(0));
+      more = comma != std::string_view::npos;
+      if (more) rest.remove_prefix(comma + 1);
+    }
+    for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
+      if (numbers[i + 1] != 0) member.parts.push_back({numbers[i], numbers[i + 1]});
+  } else {
+    whole = next_.offsets.size() == next_.sizes.size();
+    for (std::size_t i = 0; whole && i < next_.offsets.size(); ++i)
+      if (next_.sizes[i] != 0) member.parts.push_back({next_.offsets[i], next_.sizes[i]});
+  }
+  if (next_.real_size) member.real_size = *next_.real_size;
+  // Parts that are out of order, over each other or beyond the end are read by everybody in a way of his own.
+  std::uint64_t end = 0, stored = 0;
+  for (const Part& part : member.parts) {
+    whole = whole && part.offset >= end && within(part.offset, part.size, member.real_size);
+    if (!whole) break;
+    end = part.offset + part.size;
+    stored += part.size;
+  }
+  if (whole && stored < member.size)
+    complain(Code::bad_header, concat("the parts of the sparse file ", quote(member.name), " have ", stored, " bytes, ", member.size, " are there"));
+  if (whole && stored <= member.size) return {};
+  complain(Code::bad_header, concat("the parts of the sparse file ", quote(member.name), " cannot be where they claim"));
+  member.sparse = false;
+  member.parts.clear();
+  return {};
+}
 
 std::string name_of(ByteView header) {
   std::string name(field(header, 0, 100));
@@ -142,6 +265,8 @@ Result<bool> Reader::take_header(ByteView header) {
     complain(Code::bad_header, concat("the member at ", at_, " has no readable size"));
     return false;
   }
+  if (!has_data(type) && *size != 0)
+    complain(Code::ambiguous_archive, concat("the member at ", at_, " has no data by its type, but claims ", *size, " bytes; some readers skip as many"));
   const bool special = type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
   Member member{.name = next_.name ? *next_.name : global_.name ? *global_.name : name_of(header),
                 .header_offset = at_,
@@ -158,11 +283,12 @@ Result<bool> Reader::take_header(ByteView header) {
     complain(Code::truncated, concat("member ", quote(member.name), " claims ", member.size, " bytes, ", size_ - member.offset, " are left"));
     member.size = size_ - member.offset;
   }
-  const std::uint64_t end = member.offset + member.size, padding = (kBlock - end % kBlock) % kBlock;
+  std::uint64_t end = member.offset + member.size, padding = (kBlock - end % kBlock) % kBlock;
   if (special) {
     ASSAY_CHECK(take_special(type, member.offset, member.size));
   } else {
-    if (type == 'S') complain(Code::unsupported, concat("member ", quote(member.name), " is a sparse file of the old GNU form"));
+    ASSAY_CHECK(take_sparse(header, member));
+    if (type == 'S') end = member.offset + member.size, padding = (kBlock - end % kBlock) % kBlock;
     archive_.members.push_back(std::move(member));
     next_ = {};
   }
@@ -218,7 +344,7 @@ Result<Archive> Reader::run() {
 bool is_header(ByteView block) {
   if (block.size() < kBlock) return false;
   const auto claimed = number(block, 148, 8);
-  if (!claimed || block[0] == std::byte{0}) return false;
+  if (!claimed) return false;
   std::uint64_t plain = 0, with_sign = 0;
   for (std::size_t i = 0; i < kBlock; ++i) {
     const unsigned byte = i >= 148 && i < 156 ? ' ' : std::to_integer<unsigned>(block[i]);
@@ -227,6 +353,35 @@ bool is_header(ByteView block) {
   }
   // Old programs summed signed characters.
   return *claimed == plain || *claimed == (with_sign & 0xffffffff);
+}
+
+SparseSource::SparseSource(const ByteSource& outer, const Member& member) : outer_(outer), size_(member.real_size) {
+  placed_.reserve(member.parts.size());
+  std::uint64_t at = member.offset;
+  for (const Part& part : member.parts) {
+    placed_.push_back({part.offset, part.offset + part.size, at});
+    at += part.size;
+  }
+}
+
+template <class Take>
+Result<void> SparseSource::each(std::uint64_t offset, std::uint64_t n, Take take) const {
+  if (!within(offset, n, size_)) return fail(Error(Code::truncated, concat(n, " bytes at ", offset, " are needed, the member has ", size_)).at(offset));
+  auto part = std::ranges::upper_bound(placed_, offset, {}, &Placed::end);
+  for (; part != placed_.end() && part->begin < offset + n; ++part)
+    ASSAY_CHECK(take(*part, std::max(offset, part->begin), std::min(offset + n, part->end)));
+  return {};
+}
+
+Result<void> SparseSource::available(std::uint64_t offset, std::uint64_t n) const {
+  return each(offset, n, [this](const Placed& part, std::uint64_t from, std::uint64_t to) { return outer_.available(part.at + (from - part.begin), to - from); });
+}
+
+Result<void> SparseSource::read(std::uint64_t offset, std::span<std::byte> out) const {
+  std::ranges::fill(out, std::byte{0});
+  return each(offset, out.size(), [&](const Placed& part, std::uint64_t from, std::uint64_t to) {
+    return outer_.read(part.at + (from - part.begin), out.subspan(static_cast<std::size_t>(from - offset), static_cast<std::size_t>(to - from)));
+  });
 }
 
 Result<Archive> read_archive(const ByteSource& source, const Limits& limits) { return Reader(source, limits).run(); }

@@ -78,17 +78,23 @@ void take_classic(EndRecord& record, const std::byte* p) {
 }
 
 /// Where the ZIP64 end record is: just before its locator, or where the locator says.
-Result<std::optional<std::uint64_t>> find_zip64(const Tail& tail, std::uint64_t locator, std::uint64_t claimed) {
+Result<std::optional<std::uint64_t>> find_zip64(const Tail& tail, std::uint64_t locator, std::uint64_t claimed, Findings& findings) {
+  std::optional<std::uint64_t> before, pointed;
   if (locator >= kZip64EndSize) {
     ASSAY_TRY(const ByteBlock bytes, tail.at(locator - kZip64EndSize, kZip64EndSize));
     const std::byte* p = bytes.view().data();
-    if (load_le<std::uint32_t>(p) == kZip64End && load_le<std::uint64_t>(p + 4) == kZip64EndSize - 12) return locator - kZip64EndSize;
+    if (load_le<std::uint32_t>(p) == kZip64End && load_le<std::uint64_t>(p + 4) == kZip64EndSize - 12) before = locator - kZip64EndSize;
   }
   if (within(claimed, kZip64EndSize, locator)) {
     ASSAY_TRY(const bool there, tail.signature_at(claimed, kZip64End));
-    if (there) return claimed;
+    if (there) pointed = claimed;
   }
-  return std::nullopt;
+  if (before && pointed && *before != *pointed)
+    findings.add(Finding(Code::ambiguous_archive,
+                         concat("ZIP64 end records stand both at ", *pointed, ", where their locator points, and just before it at ", *before,
+                                "; the second is taken, torch takes the first"),
+                         {.offset = locator}));
+  return before ? before : pointed;
 }
 
 /// Follows the ZIP64 locator in front of the end record. Its numbers count, as for torch, also where the classic ones would do.
@@ -99,7 +105,7 @@ Result<void> take_zip64(EndRecord& record, const Tail& tail) {
   ASSAY_TRY(const ByteBlock bytes, tail.at(locator, kZip64LocatorSize));
   if (load_le<std::uint32_t>(bytes.view().data()) != kZip64Locator) return {};
   const std::uint64_t claimed = load_le<std::uint64_t>(bytes.view().data() + 8);
-  ASSAY_TRY(const auto found, find_zip64(tail, locator, claimed));
+  ASSAY_TRY(const auto found, find_zip64(tail, locator, claimed, record.findings));
   if (!found) {
     record.findings.add(Finding(Code::bad_zip, concat("the ZIP64 locator points at ", claimed, ", where no ZIP64 end record is"), {.offset = locator}));
     return {};
@@ -367,6 +373,7 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
                       .expected_found(limits.zip_members, record.entries));
     directory.members.push_back(*member);
   }
+  directory.entries_end = bytes.offset(i);
   const std::uint64_t count = directory.members.size();
   if (count != record.entries)
     directory.findings.add(Finding(Code::bad_zip, concat("the end record counts ", record.entries, " members, the directory holds ", count),
@@ -380,6 +387,8 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
 Result<Directory> read_from(const EndRecord& record, const std::vector<EndRecord>& records, const ByteSource& source, const Limits& limits) {
   Directory directory;
   directory.directory_offset = record.directory;
+  directory.records_offset = record.first;
+  directory.end_record = record.at;
   for (const Finding& finding : record.findings.list()) directory.findings.add(finding);
   tell_surroundings(directory, record, records, source.size());
   ASSAY_CHECK(read_entries(directory, record, source, limits));

@@ -44,6 +44,9 @@ class Directory {
   std::vector<Member> members;
   std::uint64_t prefix = 0;          ///< bytes before the archive starts
   std::uint64_t directory_offset = 0;  ///< absolute; of the lost directory: the file's end
+  std::uint64_t entries_end = 0;     ///< just behind the last entry that was read, absolute; the file's end where salvaged
+  std::uint64_t records_offset = 0;  ///< of the end records: the ZIP64 one where there is one, absolute
+  std::uint64_t end_record = 0;      ///< of the classic end record, absolute
   std::uint64_t end_offset = 0;      ///< just behind the end record and its comment, absolute
   bool salvaged = false;             ///< no usable directory: members are those found whole behind their local headers
   /// The member in which a salvaged file ends, not among `members`: packed_size is how many bytes of it are there (a descriptor's first
@@ -79,6 +82,18 @@ Result<ByteBlock> read_member(const ByteSource& source, const Member& member, st
 /// `file` and `key` are the caller's. Fails as data_offset does, and with `unsupported-compression`, `limit-exceeded`. Cost: one read of 30
 /// bytes.
 Result<Storage> storage_of(const ByteSource& source, const Member& member, const Limits& limits);
+
+/// A run of bytes, absolute.
+struct Gap {
+  std::uint64_t begin = 0, end = 0;
+};
+/// What no record of the archive accounts for: between members, their descriptors taken off, before and behind the directory's entries, in
+/// the end records. Bytes before the archive and behind its end are not among them. Cost: two small reads per member.
+Result<std::vector<Gap>> find_gaps(const ByteSource& source, const Directory& directory);
+
+/// Members whose local headers stand in [begin, end) and which the directory does not list. A size that only a descriptor would tell reaches
+/// to the next record, or to `end`. At most `most` of them. Cost: reads all of the bytes.
+Result<Directory> find_unlisted(const ByteSource& source, const Directory& directory, Gap where, std::size_t most);
 
 /// What the local headers say otherwise than the directory: `name-mismatch`, `ambiguous-archive` (method, encryption, sizes and CRC where
 /// the local header claims any), `bad-zip` (no header there). Cost: two small reads per member, so not part of listing. Fails only as

@@ -209,7 +209,7 @@ Result<std::optional<std::uint64_t>> Salvager::step(std::uint64_t at) {
 
 Result<Directory> Salvager::run() {
   directory_.salvaged = true;
-  directory_.directory_offset = directory_.end_offset = size_;
+  directory_.directory_offset = directory_.end_offset = directory_.entries_end = directory_.records_offset = directory_.end_record = size_;
   ASSAY_TRY(const auto first, first_header());
   if (first) {
     directory_.prefix = *first;

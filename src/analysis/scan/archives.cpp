@@ -13,6 +13,7 @@
 #include "bytes/window.hpp"
 #include "containers/inflate.hpp"
 #include "containers/inflate_stream.hpp"
+#include "containers/npy.hpp"
 #include "containers/zip_layout.hpp"
 
 namespace assay::scan {
@@ -20,6 +21,7 @@ namespace assay::scan {
 namespace {
 
 constexpr std::uint64_t kUnpackedLook = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostUnpackedData = std::uint64_t{64} << 20;  // of a member that does not begin as anything that runs
 constexpr std::uint64_t kStorageLook = 512;
 
 /// Findings about the archive after which readers may disagree on what it holds.
@@ -28,13 +30,17 @@ bool breaks_rules(Code code) {
          code == Code::truncated || code == Code::limit_exceeded;
 }
 
-/// The member torch.load reads: data.pkl under the first entry's first folder.
-std::string torch_root(const zip::Directory& directory) {
+/// "archive/": the first entry's first folder, which torch takes for the archive's; "" where it has none.
+std::string_view torch_folder(const zip::Directory& directory) {
   if (directory.members.empty()) return {};
   const std::string_view first = directory.members[0].name;
-  const std::size_t slash = first.find('/');
-  if (slash == std::string_view::npos) return {};
-  const zip::Member* data = directory.find(concat(first.substr(0, slash), "/data.pkl"));
+  return first.substr(0, first.find('/') + 1);
+}
+
+/// The member torch.load reads.
+std::string torch_root(const zip::Directory& directory) {
+  const std::string_view folder = torch_folder(directory);
+  const zip::Member* data = folder.empty() ? nullptr : directory.find(concat(folder, "data.pkl"));
   return data != nullptr ? std::string(data->name) : std::string();
 }
 
@@ -49,15 +55,45 @@ bool escapes_folder(std::string_view name) {
   return false;
 }
 
+/// True when the front is that of an array without objects which fills a file of `size` bytes: only numbers follow.
+bool is_plain_array(std::span<const std::byte> front, std::uint64_t size, const Limits& limits) {
+  const ByteView bytes(front, 0);
+  if (!npy::is_npy(bytes)) return false;
+  const auto header = npy::parse_header(bytes, limits);
+  if (!header || header->has_objects) return false;
+  const auto data = npy::data_size(*header);
+  return data && checked_add(header->data_offset, *data) == size;
+}
+
 }  // namespace
 
-bool Scanner::is_torch_script(const zip::Directory& directory) {
+ZipKind kind_of(const zip::Directory& directory) {
+  ZipKind kind;
   bool code = false, constants = false;
   for (const zip::Member& member : directory.members) {
     code |= member.name.find("/code/") != std::string_view::npos;
     constants |= member.name.ends_with("/constants.pkl");
+    kind.torch_package |= member.name.ends_with("/.data/extern_modules");
   }
-  return code && constants;
+  kind.torch_script = code && constants;
+  const std::string_view folder = torch_folder(directory);
+  if (folder.empty()) return kind;
+  if (directory.find(concat(folder, "data.pkl")) != nullptr) kind.raw_below[0] = concat(folder, "data/");
+  if (directory.find(concat(folder, "archive_format")) != nullptr) {  // torch.export
+    kind.raw_below[0] = concat(folder, "data/constants/");
+    kind.raw_below[1] = concat(folder, "data/weights/");
+  }
+  return kind;
+}
+
+bool ZipKind::is_raw(std::string_view name) const {
+  if (torch_package && name.find("/.data/") != std::string_view::npos && name.ends_with(".storage")) return true;
+  for (const std::string& folder : raw_below) {
+    if (folder.empty() || !name.starts_with(folder)) continue;
+    const std::string_view rest = name.substr(folder.size());
+    if (!rest.empty() && (!folder.ends_with("/data/") || rest.find_first_not_of("0123456789") == std::string_view::npos)) return true;
+  }
+  return false;
 }
 
 namespace {
@@ -115,18 +151,16 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
     return search(piece, row, 0);
   }
   const zip::Directory directory = *std::move(read);
-  std::unordered_set<std::string_view> odd;  // members that some reader would read otherwise
   ASSAY_TRY(const Findings local, zip::compare_local_headers(piece.source, directory));
   for (const Findings* findings : {&directory.findings, &local}) {
     for (const Finding& finding : findings->list()) take_zip_finding(piece, row, finding);
     for (const auto& [code, count] : findings->counts())
       if (breaks_rules(code)) mark(row, Status::malformed);
   }
-  for (const Finding& finding : local.list()) odd.insert(finding.where.member);
-  const bool torch_script = is_torch_script(directory);
+  const ZipKind kind = kind_of(directory);
   if (piece.name.empty()) {
     weights_target_ = torch_root(directory);
-    if (torch_script) {
+    if (kind.torch_script) {
       report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``"};
       weights_target_.clear();
     }
@@ -135,23 +169,32 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
   if (directory.prefix != 0) {
     ASSAY_CHECK(scan_rest(piece, row, 0, directory.prefix, "before the archive"));
   }
+  ASSAY_CHECK(scan_members(piece, row, directory, kind, local));
+  if (directory.cut) {
+    ASSAY_CHECK(scan_cut(piece, row, *directory.cut, kind));
+  }
+  ASSAY_CHECK(scan_unlisted(piece, row, directory, kind));
+  if (directory.end_offset < piece.source.size()) return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
+  return {};
+}
+
+Result<void> Scanner::scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local) {
+  std::unordered_set<std::string_view> odd;  // members that some reader would read otherwise
+  for (const Finding& finding : local.list()) odd.insert(finding.where.member);
   // Pickles first: they tell which members are storages.
   std::vector<const zip::Member*> later;
   for (const zip::Member& member : directory.members) {
     const std::size_t slash = member.name.rfind('/');
     const std::string_view last = slash == std::string_view::npos ? member.name : member.name.substr(slash + 1);
-    if (member.size > kSniffed || (!last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos)) later.push_back(&member);
-    else ASSAY_CHECK(scan_member(piece, row, member, false, torch_script, odd.contains(member.name)));
+    const bool number = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+    if (member.size > kSniffed || number || last.ends_with(".storage")) later.push_back(&member);
+    else ASSAY_CHECK(scan_member(piece, row, member, false, kind, odd.contains(member.name)));
   }
   std::stable_partition(later.begin(), later.end(), [](const zip::Member* m) { return lowered(m->name).ends_with(".pkl"); });
   for (const zip::Member* member : later) {
     const bool storage = is_storage(join(piece.name, member->name)) && !lowered(member->name).ends_with(".pkl");
-    ASSAY_CHECK(scan_member(piece, row, *member, storage, torch_script, odd.contains(member->name)));
+    ASSAY_CHECK(scan_member(piece, row, *member, storage, kind, odd.contains(member->name)));
   }
-  if (directory.cut) {
-    ASSAY_CHECK(scan_cut(piece, row, *directory.cut, torch_script));
-  }
-  if (directory.end_offset < piece.source.size()) return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
   return {};
 }
 
@@ -166,16 +209,16 @@ void Scanner::take_zip_finding(const Piece& piece, Row row, Finding finding) {
 }
 
 /// The member in which a file without a directory ends: what is there of it.
-Result<void> Scanner::scan_cut(const Piece& piece, Row row, const zip::Member& member, bool torch_script) {
+Result<void> Scanner::scan_cut(const Piece& piece, Row row, const zip::Member& member, const ZipKind& kind) {
   mark(row, Status::malformed);
   zip::Member rest = member;
   rest.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
   if (rest.method == 0) rest.size = rest.packed_size;
   const bool storage = is_storage(join(piece.name, member.name));
-  return scan_member_bytes(piece, row, rest, storage, torch_script, rest.method);
+  return scan_member_bytes(piece, row, rest, storage, kind, rest.method);
 }
 
-Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, bool odd) {
+Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, bool odd) {
   const auto complain = [&](Status status, Code code, std::string words) {
     mark(row, status);
     Finding finding(code, concat("member ", quote(member.name), ' ', words), {.member = join(archive.name, member.name)});
@@ -190,13 +233,13 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
   if (!known) complain(Status::incomplete, Code::unsupported_compression, concat("is packed with method ", member.method, ", which is not unpacked here"));
   zip::Member plain = member;
   plain.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
-  ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, torch_script, known ? member.method : 0));
+  ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, kind, known ? member.method : 0));
   if (!odd && known) return {};
   // Some readers would take the bytes otherwise.
-  return scan_member_bytes(archive, row, plain, false, torch_script, known && member.method == 8 ? 0 : 8);
+  return scan_member_bytes(archive, row, plain, false, kind, known && member.method == 8 ? 0 : 8);
 }
 
-Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, std::uint16_t method) {
+Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method) {
   zip::Member located = member;
   located.packed_size = 0;  // where the data is; how much of it is there is seen below
   auto begin = zip::data_offset(archive.source, located);
@@ -212,32 +255,31 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
     if (as_claimed)
       find(row, archive, Code::truncated, concat("member ", quote(member.name), " needs ", member.packed_size, " bytes, ", left, " are left"), *begin);
   }
-  Piece piece{.source = archive.source, .name = join(archive.name, member.name), .base = {}, .depth = archive.depth + 1, .torch_script = torch_script};
+  const bool internal = member.name.find("/.data/") != std::string_view::npos;  // TorchScript of a package, which is not run as Python
+  const Piece piece{.source = archive.source, .name = join(archive.name, member.name), .base = {}, .depth = archive.depth + 1, .torch_script = kind.torch_script,
+                    .raw = kind.is_raw(member.name), .runs_source = kind.torch_package && !internal};
   if (method == 0) {
     if (as_claimed && member.packed_size != member.size) {
       mark(row, Status::malformed);
       find(row, archive, Code::bad_zip, concat("member ", quote(member.name), " is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"), *begin);
     }
     const WindowSource window(archive.source, *begin, std::min(left, std::max(member.packed_size, member.size)));
-    Piece inner{.source = window, .name = piece.name, .base = {}, .depth = piece.depth, .torch_script = torch_script};
-    if (archive.base) inner.base = *archive.base + *begin;
-    return scan_inner(row, inner, storage, as_claimed ? member.crc : 0);
+    const std::optional<std::uint64_t> base = archive.base ? std::optional(*archive.base + *begin) : std::nullopt;
+    return scan_inner(row, piece.over(window, base), storage, as_claimed ? member.crc : 0);
   }
   ASSAY_TRY(const ByteBlock packed, archive.source.view(*begin, std::min(left, member.packed_size)));
-  return scan_deflated(archive, row, member, packed.view(), std::move(piece.name), storage, torch_script, as_claimed);
+  return scan_deflated(archive, row, member, packed.view(), piece, storage, as_claimed);
 }
 
-Result<void> Scanner::scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, std::string name, bool storage, bool torch_script,
-                                    bool as_claimed) {
+Result<void> Scanner::scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, bool as_claimed) {
   // A look first: bombs are mostly zeros, and zeros are no pickle.
   const std::uint64_t most = std::min(limits_.inflate_pickle_bytes, kMostUnpacked - std::min(kMostUnpacked, unpacked_));
   Inflated unpacked = inflate_stream(packed, std::min(most, storage ? kStorageLook : kUnpackedLook));
   const auto is_cut = [&] { return unpacked.broken && unpacked.broken->code() == Code::limit_exceeded; };
   bool only_front = false;
   if (is_cut()) {
-    ASSAY_TRY(const bool worth, worth_unpacking(unpacked.bytes));
-    only_front = storage || !worth;
-    if (!only_front) unpacked = inflate_stream(packed, most);
+    only_front = storage || is_plain_array(unpacked.bytes, member.size, limits_);
+    if (!only_front) unpacked = inflate_stream(packed, worth_unpacking(unpacked.bytes) ? most : std::min(most, kMostUnpackedData));
   }
   unpacked_ += unpacked.bytes.size();
   if (!as_claimed && unpacked.broken && unpacked.bytes.empty()) return {};  // a guess that was wrong
@@ -251,16 +293,16 @@ Result<void> Scanner::scan_deflated(const Piece& archive, Row row, const zip::Me
          concat("member ", quote(member.name), " unpacks to ", unpacked.bytes.size(), " bytes, ", member.size, " are claimed"), member.header_offset);
   }
   const MemorySource source(std::move(unpacked.bytes));
-  const Piece inner{.source = source, .name = std::move(name), .base = {}, .depth = archive.depth + 1, .torch_script = torch_script};
+  const Piece inner = piece.over(source);
   if (only_front && !storage) {
-    report_.members[add_row(inner, "data")].size = member.size;
+    report_.members[add_row(inner, "npy")].size = member.size;
     return {};
   }
   return scan_inner(row, inner, storage, as_claimed && !only_front ? member.crc : 0);
 }
 
 /// True when a front part looks like something that may run: a pickle, or a container of some.
-Result<bool> Scanner::worth_unpacking(std::span<const std::byte> front) const {
+bool Scanner::worth_unpacking(std::span<const std::byte> front) const {
   const ByteView bytes(front, 0);
   const pickle::Graph graph = pickle::parse(bytes, limits_);
   if (graph.reached_stop() || !graph.events().empty() || (bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16})) return true;

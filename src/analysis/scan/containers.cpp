@@ -128,7 +128,7 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
   const bool torch = has("pickle") && has("storages");
   if (piece.name.empty() && torch) report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."};
   for (const tar::Member& member : read->members) {
-    if (member.size == 0) continue;
+    if (member.size == 0 && member.real_size == 0) continue;
     const WindowSource window(piece.source, member.offset, member.size);
     Piece inner{.source = window, .name = join(piece.name, member.name), .base = {}, .depth = piece.depth + 1, .torch_tar = torch};
     if (piece.base) inner.base = *piece.base + member.offset;
@@ -139,8 +139,23 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
       mark(row, report_.members[inner_row].status);
       continue;
     }
+    if (member.sparse) {
+      const tar::SparseSource whole(piece.source, member);
+      ASSAY_CHECK(scan_inner(row, inner.over(whole), false, 0));
+      std::uint64_t stored = 0;
+      for (const tar::Part& part : member.parts) stored += part.size;
+      if (stored < member.size) ASSAY_CHECK(scan_rest(piece, row, member.offset + stored, member.offset + member.size, "behind a sparse file"));
+      continue;
+    }
     ASSAY_CHECK(scan_inner(row, inner, false, 0));
   }
+  // Names, records and paddings can hold anything.
+  std::uint64_t at = 0;
+  for (const tar::Member& member : read->members) {
+    ASSAY_CHECK(search_range(piece, row, at, member.offset, false));
+    at = member.offset + member.size;
+  }
+  ASSAY_CHECK(search_range(piece, row, at, read->end_offset, false));
   if (read->end_offset < piece.source.size()) return scan_rest(piece, row, read->end_offset, piece.source.size(), "behind the archive");
   return {};
 }
@@ -157,10 +172,6 @@ Result<void> Scanner::scan_packed(const Piece& piece, Row row, bool gzip) {
   const MemorySource source(std::move(unpacked.bytes));
   const Piece inner{.source = source, .name = join(piece.name, "unpacked"), .base = {}, .depth = piece.depth + 1};
   ASSAY_CHECK(scan_inner(row, inner, false, 0));
-  if (report_.members.back().kind == "unknown") {
-    mark(row, Status::incomplete);
-    find(row, piece, Code::unknown_format, "what is packed is neither a pickle nor any other format that is known here", 0);
-  }
   if (!unpacked.broken && unpacked.consumed < size) return scan_rest(piece, row, unpacked.consumed, size, "behind the packed data");
   return {};
 }
@@ -191,16 +202,11 @@ Result<void> Scanner::scan_npy(const Piece& piece, Row row) {
 Result<void> Scanner::scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what) {
   const WindowSource window(piece.source, position, end - position);
   Piece rest{.source = window, .name = join(piece.name, concat("bytes ", what)), .base = {}, .depth = piece.depth + 1};
+  rest.rest = what;
   if (piece.base) rest.base = *piece.base + position;
   ASSAY_TRY(const bool blank, is_blank(window, 0));
   if (blank) return {};
-  const Row inner = report_.members.size();
-  ASSAY_CHECK(scan_inner(row, rest, false, 0));
-  if (report_.members[inner].kind != "unknown") return {};
-  mark(row, Status::incomplete);
-  find(row, piece, Code::unparsed_bytes, concat(counted(end - position, "byte ", "bytes "), what, end - position == 1 ? " is" : " are", " of no format that is known here"),
-       position, end - position);
-  return search(rest, inner, 0);
+  return scan_inner(row, rest, false, 0);
 }
 
 }  // namespace assay::scan

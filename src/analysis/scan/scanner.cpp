@@ -110,14 +110,20 @@ Result<void> Scanner::scan(const Piece& piece) {
   if (pickled) return {};
   const Known known = recognise(head);
   report_.members[row].kind = known.kind;
-  if (known.inert) return {};
-  if (known.code != Code::unknown_format || piece.name.empty()) {
-    // A member of an archive that nobody knows is data to whoever reads the archive; a whole file may be read by anything.
-    mark(row, Status::incomplete);
+  if (known.kind == "text" || known.kind == "json") return scan_text(piece, row);
+  if (known.inert || (piece.raw && known.code == Code::unknown_format)) return search_all(piece, row);
+  return scan_unknown(piece, row, known);
+}
+
+Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& known) {
+  report_.members[row].kind = known.kind;
+  mark(row, Status::incomplete);
+  if (!piece.rest.empty() && known.code == Code::unknown_format)
+    find(row, piece, Code::unparsed_bytes, concat(counted(piece.source.size(), "byte ", "bytes "), piece.rest, piece.source.size() == 1 ? " is" : " are", " of no format that is known here"), 0,
+         piece.source.size());
+  else
     find(row, piece, known.code, std::string(known.words), 0);
-    if (!head.empty()) return search(piece, row, 0);
-  }
-  return {};
+  return search(piece, row, 0);
 }
 
 Result<Report> scan_file(const ByteSource& source, std::string_view name, const Options& options) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/scan/scan.hpp"
+#include "analysis/scan/sniff.hpp"
 #include "assay/pickle.hpp"
 #include "containers/tar.hpp"
 #include "containers/zip.hpp"
@@ -25,10 +26,26 @@ struct Piece {
   int depth = 0;                        ///< archives and wrappings around it
   bool torch_script = false;            ///< within a TorchScript archive, whose own types are no Python modules
   bool torch_tar = false;               ///< within a tar of the earliest torch, where persistent ids are numbers
+  bool raw = false;                     ///< a member that the archive's own reader takes for the bytes of a tensor, whatever they are
+  bool runs_source = false;             ///< within a torch package, whose Python source is run by its loader
+  std::string_view rest = {};           ///< "behind the archive": bytes that no reader of the container looks at
+
+  /// The same piece with its bytes elsewhere: unpacked, or a window.
+  Piece over(const ByteSource& other, std::optional<std::uint64_t> other_base = {}) const {
+    return {other, name, other_base, depth, torch_script, torch_tar, raw, runs_source, rest};
+  }
 };
 
 /// How pickles follow each other in a piece.
 enum class Layout : std::uint8_t { plain, tar_storages, tar_tensors };
+
+/// What a zip archive is to its own reader.
+struct ZipKind {
+  bool torch_script = false, torch_package = false;
+  std::string raw_below[2];  ///< folders whose members are tensors' bytes: "archive/data/" those named by a number, "archive/data/weights/" all
+  bool is_raw(std::string_view name) const;
+};
+ZipKind kind_of(const zip::Directory& directory);
 
 class Scanner {
  public:
@@ -71,15 +88,17 @@ class Scanner {
   /// One archive, or several one behind the other as a distributed checkpoint has them.
   Result<void> scan_zips(const Piece& piece, Row row);
   Result<void> scan_zip(const Piece& piece, Row row);
-  static bool is_torch_script(const zip::Directory& directory);
+  Result<void> scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local);
+  /// What the directory does not list: members between its members, a second directory, bytes of no use (unlisted.cpp).
+  Result<void> scan_unlisted(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind);
+  Result<void> scan_gap_members(const Piece& piece, Row row, const zip::Directory& directory, zip::Gap gap, const ZipKind& kind, std::unordered_set<std::uint64_t>& seen);
   void take_zip_finding(const Piece& piece, Row row, Finding finding);
-  Result<void> scan_cut(const Piece& piece, Row row, const zip::Member& member, bool torch_script);
-  Result<void> scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, bool odd);
+  Result<void> scan_cut(const Piece& piece, Row row, const zip::Member& member, const ZipKind& kind);
+  Result<void> scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, bool odd);
   /// The member's bytes taken as packed with `method`, whatever the directory says.
-  Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, bool torch_script, std::uint16_t method);
-  Result<void> scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, std::string name, bool storage, bool torch_script,
-                             bool as_claimed);
-  Result<bool> worth_unpacking(std::span<const std::byte> front) const;
+  Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method);
+  Result<void> scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, bool as_claimed);
+  bool worth_unpacking(std::span<const std::byte> front) const;
   /// Scans a piece within another, whose row takes over what is found. `crc` 0 for unknown.
   Result<void> scan_inner(Row row, const Piece& piece, bool storage, std::uint32_t crc);
   Result<void> scan_storage(const Piece& piece);
@@ -108,6 +127,16 @@ class Scanner {
   /// Bytes from `begin` on that nothing explains: told with `what` ("behind the last pickle"), and searched for pickles.
   Result<void> scan_gap(const Piece& piece, Row row, std::uint64_t begin, std::string_view what, Status status);
   Result<void> search(const Piece& piece, Row row, std::uint64_t begin);
+  /// The same for bytes that may stay what they are: when not all of them could be looked through, the scan is incomplete.
+  Result<void> search_all(const Piece& piece, Row row, bool text = false);
+  Result<std::uint64_t> try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text);
+  Result<bool> search_range(const Piece& piece, Row row, std::uint64_t begin, std::uint64_t end, bool text);
+  // Text (text.cpp).
+  Result<void> scan_text(const Piece& piece, Row row);
+  void judge_source(const Piece& piece, Row row, std::string_view text);
+  Result<void> judge_json(const Piece& piece, Row row, ByteView text);
+  /// What is of no kind that is looked into: the scan is incomplete; pickles in it are told.
+  Result<void> scan_unknown(const Piece& piece, Row row, const Known& known);
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
   Result<void> scan_bytes(const Piece& piece, Row row, const pickle::Graph& graph, pickle::Node node);
   void note_broken(const Piece& piece, Row row, const Stream& stream);
@@ -120,8 +149,10 @@ class Scanner {
   std::map<std::pair<std::string, std::string>, std::size_t> import_index_;  // member, name
   std::unordered_set<std::string> storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case
   std::unordered_map<std::string, Judgement> judged_;
+  std::unordered_set<std::uint64_t> judged_streams_;  // where they begin in the file
   std::uint64_t unpacked_ = 0;  // bytes inflated so far
   std::uint64_t searched_ = 0;  // bytes of gaps searched so far
+  std::uint64_t searched_data_ = 0;  // bytes of text, pictures and the like searched so far
   std::string weights_target_;  // the member that torch.load reads first; "" until an archive said so
   bool legacy_ = false;         // the file itself starts with torch's magic number
 };

@@ -91,8 +91,12 @@ bool is_text(ByteView bytes) {
     if (text.size() < kSniffed || text.size() - bad > 3) return false;
     text = text.substr(0, bad);
   }
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\r' || c == '\t' || c == '\f'; }) &&
-         text.find('\x7f') == std::string_view::npos;
+  return is_plain_text(text);
+}
+
+bool is_plain_text(std::string_view text) {
+  return first_invalid_utf8(text) == std::string_view::npos &&
+         std::ranges::all_of(text, [](char c) { return (static_cast<unsigned char>(c) >= 0x20 && c != '\x7f') || c == '\n' || c == '\r' || c == '\t' || c == '\f'; });
 }
 
 Known recognise(ByteView head) {

@@ -27,6 +27,8 @@ Known recognise(ByteView head);
 Known recognise_closed(ByteView head);
 /// True when all of the bytes are printable text in UTF-8 (a character cut at the end of kSniffed bytes is forgiven).
 bool is_text(ByteView bytes);
+/// The same without forgiveness.
+bool is_plain_text(std::string_view text);
 
 /// True when the file starts as safetensors does: a length that fits, then a brace.
 bool looks_like_safetensors(ByteView head, std::uint64_t size);

@@ -222,6 +222,7 @@ Result<void> Scanner::scan_gap(const Piece& piece, Row row, std::uint64_t begin,
 }
 
 Result<void> Scanner::judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number) {
+  if (piece.base) judged_streams_.insert(*piece.base + stream.graph.begin_offset());
   Judge judge(*this, piece, row, stream.graph, number);
   judge.run();
   ask_weights_only(piece, row, stream, number);

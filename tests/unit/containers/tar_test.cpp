@@ -91,5 +91,62 @@ TEST(Tar, WhatIsNoTar) {
   EXPECT_TRUE(!empty || empty->members.empty());
 }
 
+/// The file behind a sparse member, byte by byte.
+std::string whole_of(const Bytes& bytes, std::size_t member = 0) {
+  const MemorySource source(bytes);
+  const auto archive = read_archive(source, {});
+  if (!archive || archive->members.size() <= member || !archive->members[member].sparse) return "no sparse member";
+  const SparseSource whole(source, archive->members[member]);
+  const auto block = whole.view(0, whole.size());
+  if (!block) return std::string(block.error().what());
+  EXPECT_FALSE(whole.view(1, whole.size()));
+  return std::string(block->view().text());
+}
+
+TEST(Tar, SparseFilesOfAllForms) {
+  const std::string expected = std::string(3, '\0') + "abc" + std::string(4, '\0') + "de" + std::string(2, '\0');
+  EXPECT_EQ(whole_of(TarBuilder().pax("GNU.sparse.map", "3,3,10,2,14,0").pax("GNU.sparse.size", "14").file("f", "abcde").end()), expected);
+
+  TarBuilder numbers;
+  const std::string records = "22 GNU.sparse.size=14\n23 GNU.sparse.offset=3\n25 GNU.sparse.numbytes=3\n24 GNU.sparse.offset=10\n25 GNU.sparse.numbytes=2\n";
+  EXPECT_EQ(whole_of(numbers.add("PaxHeaders/x", 'x', records, "").file("f", "abcde").end()), expected);
+
+  const std::string lines = "2\n3\n3\n10\n2\n";
+  const std::string data = lines + std::string(512 - lines.size(), '\0') + "abcde";
+  EXPECT_EQ(whole_of(TarBuilder().add("PaxHeaders/x", 'x', "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n26 GNU.sparse.realsize=14\n", "").file("f", data).end()), expected);
+}
+
+/// The old form, with its second part in a block of its own; what follows is found behind it.
+TEST(Tar, SparseFilesOfTheOldForm) {
+  TarBuilder builder;
+  builder.add("f", 'S', "abcde", "");
+  testing::put_text(builder.bytes, 386, "00000000003");
+  testing::put_text(builder.bytes, 398, "00000000003");
+  testing::put_text(builder.bytes, 482, "\1");
+  testing::put_text(builder.bytes, 483, "00000000016");
+  builder.fix_checksum(0);
+  Bytes block(512);
+  testing::put_text(block, 0, "00000000012");
+  testing::put_text(block, 12, "00000000002");
+  builder.bytes.insert(builder.bytes.begin() + 512, block.begin(), block.end());
+  builder.file("g", "after");
+  const Bytes bytes = builder.end();
+  EXPECT_EQ(whole_of(bytes), std::string(3, '\0') + "abc" + std::string(4, '\0') + "de" + std::string(2, '\0'));
+  const auto archive = read(bytes);
+  ASSERT_TRUE(archive);
+  ASSERT_EQ(archive->members.size(), 2u);
+  EXPECT_EQ(archive->members[1].name, "g");
+  EXPECT_TRUE(archive->findings.empty());
+}
+
+TEST(Tar, SparsePartsThatCannotBeAreNotBelieved) {
+  for (const char* map : {"3,3,2,2", "0,5,20,1", "0,6", "0,18446744073709551615", "x"}) {
+    const auto archive = read(TarBuilder().pax("GNU.sparse.map", map).pax("GNU.sparse.size", "14").file("f", "abcde").end());
+    ASSERT_TRUE(archive);
+    EXPECT_FALSE(archive->findings.empty()) << map;
+    EXPECT_TRUE(archive->members.empty() || !archive->members[0].sparse) << map;
+  }
+}
+
 }  // namespace
 }  // namespace assay::tar
