@@ -22,6 +22,8 @@ class Producer {
   virtual ~Producer() = default;
   /// All `Storage::nbytes` bytes. Cost: decoding the whole storage, in memory, bounded by Limits.
   virtual Result<ByteBlock> load(const ByteSource& file) const = 0;
+  /// The same bytes as a source of `Storage::nbytes`, where they can be read in parts without making all of them; null otherwise.
+  virtual const ByteSource* parts() const { return nullptr; }
 };
 
 /// One run of bytes that tensors look into. Shared by all tensors on it, so that ties and overlaps stay visible.

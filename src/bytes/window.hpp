@@ -12,7 +12,7 @@ namespace assay {
 
 /// Offsets count from the window's start; errors of reading name the outer source's offsets, which is what a host must supply.
 /// The outer source must live as long.
-class WindowSource final : public ByteSource {
+class WindowSource : public ByteSource {
  public:
   /// What of [begin, begin + size) the outer source holds.
   WindowSource(const ByteSource& outer, std::uint64_t begin, std::uint64_t size)
@@ -40,6 +40,16 @@ class WindowSource final : public ByteSource {
   }
   const ByteSource& outer_;
   std::uint64_t begin_, size_;
+};
+
+/// The same, which keeps the outer source alive.
+class PartSource final : public WindowSource {
+ public:
+  PartSource(std::shared_ptr<const ByteSource> whole, std::uint64_t begin, std::uint64_t size) : WindowSource(*whole, begin, size), whole_(std::move(whole)) {}
+  Result<void> check_unchanged() const override { return whole_->check_unchanged(); }
+
+ private:
+  std::shared_ptr<const ByteSource> whole_;
 };
 
 }  // namespace assay

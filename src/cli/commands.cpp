@@ -84,6 +84,14 @@ constexpr Example kScanExamples[] = {{"assay scan model.pt", "what would run if 
                                      {"assay scan model.pt --allow my.module.Config", "names that you know"},
                                      {"assay scan models/ --sarif > scan.sarif", "for tools that collect findings"}};
 
+constexpr Argument kPickleArguments[] = {{"FILE", Value::path, true, false, "a file with a pickle in it: a checkpoint, an archive, a pickle itself"},
+                                         {"MEMBER", Value::text, false, false, "which one of an archive: constants.pkl; data.pkl without it"}};
+constexpr Flag kPickleFlags[] = {{"--ops", 0, Value::none, "", "the opcodes instead of the values"}, kDepth, kLimit};
+constexpr Example kPickleExamples[] = {{"assay pickle model.pt", "the values of its main pickle, each with its offset"},
+                                       {"assay pickle model.pt --ops", "its opcodes"},
+                                       {"assay pickle script.pt constants.pkl", "another pickle of the same archive"},
+                                       {"assay pickle checkpoint/.metadata -d 4", "the upper four levels"}};
+
 constexpr Example kFormatsExamples[] = {{"assay formats", "what can be read"}};
 
 constexpr Argument kSynthArguments[] = {{"OUT", Value::path, true, false, "the file to write: .safetensors, or .pt .pth .bin for a torch zip"}};
@@ -144,6 +152,10 @@ constexpr Command kCommands[] = {
      "Every byte has one owner: headers, directories, members, tensors, padding; what has none is shown as such, and so are bytes that two "
      "claim. Reads headers only.",
      kFileOnly, kMapFlags, kMapExamples, true, run_map},
+    {"pickle", "", "what a pickle says: its values, or its opcodes",
+     "Shows any pickle of a file as data, nothing is run: of a zip or tar its main one or MEMBER, of a legacy stream all in turn. Offsets are "
+     "those of the file. A value that fits stands on one line; one that was shown above is named by its offset.",
+     kPickleArguments, kPickleFlags, kPickleExamples, true, run_pickle},
     {"moe", "", "the experts of a mixture: layers, routers, dead, identical and similar ones",
      "Experts are found by their names, in every family's spelling; config.json beside the file confirms the count. Reads every expert "
      "once. Exit 1 when there are none.",

@@ -114,6 +114,7 @@ int run_formats(Context& context);
 int run_synth(Context& context);
 int run_scan(Context& context);
 int run_map(Context& context);
+int run_pickle(Context& context);
 int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);

@@ -70,6 +70,10 @@ class Directory {
 /// list, `limit-exceeded`, and what reading fails with. Cost: the tail and the directory; a salvage of a torch file scans all of it.
 Result<Directory> read_directory(const ByteSource& source, const Limits& limits);
 
+/// Where archives that fill the file, one behind the other and with nothing between, begin; nothing when it is not so. Cost: the tail and
+/// directory of each. Fails only as reading does.
+Result<std::vector<std::uint64_t>> find_chain(const ByteSource& source, const Limits& limits);
+
 /// Absolute offset of the member's first data byte, from its LOCAL header (name and extra lengths differ from the directory's).
 /// Checks that [offset, offset + packed_size) lies in the file. Fails with `bad-zip`, `truncated`, `encrypted-member`.
 Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member);

@@ -11,6 +11,7 @@
 #include "formats/plain_pickle.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/shard_set.hpp"
+#include "formats/torch_dcp.hpp"
 #include "formats/torch_legacy.hpp"
 #include "formats/torch_tar.hpp"
 #include "formats/torch_zip.hpp"
@@ -30,6 +31,7 @@ constexpr Format kFormats[] = {
     {"torch-script", "TorchScript", ".pt .pth .ts .ptl .jit .torchscript", probe_torch_script, open_torch_zip, false, map_zip},
     {"torch-package", "torch.package", ".pt .pth .zip .package", probe_torch_package, open_torch_zip, false, map_zip},
     {"torch-export", "torch.export program", ".pt2 .pt .ep", probe_torch_export, open_torch_zip, false, map_zip},
+    {"torch-dcp", "PyTorch distributed checkpoint", ".metadata .distcp", probe_dcp, open_dcp},
     {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip, false, map_zip},
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},

@@ -15,6 +15,7 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "formats/dcp_safetensors.hpp"
 #include "formats/shard_merge.hpp"
 
 namespace assay::formats {
@@ -255,7 +256,6 @@ Error Folder::no_weights() const {
   names.resize(std::min(names.size(), kFilesListed));
   Error error = Error(Code::unknown_format, std::move(what)).fact("files", std::move(names));
   if (has("model_index.json")) error = std::move(error).advise("a diffusers pipeline; open one of its folders");
-  else if (has(".metadata")) error = std::move(error).advise("a distributed checkpoint, perhaps; convert it to one file first");
   return error;
 }
 
@@ -309,15 +309,43 @@ Result<Checkpoint> open_index(const OpenInput& input) {
   return Folder(input.files, std::move(entries), input.limits).open_index(input.name);
 }
 
+namespace {
+
+constexpr std::string_view kDistributed = ".distcp";
+
+/// A folder that a .metadata describes, or one of the files that it names. One of something else leaves the folder to the others.
+Result<std::optional<Checkpoint>> open_distributed(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits) {
+  const auto found = std::ranges::find(entries, std::string_view(".metadata"), &FileSet::Entry::name);
+  if (found == entries.end() || found->folder) return std::nullopt;
+  ASSAY_TRY(auto source, files.open(found->name));
+  auto checkpoint = open_single(files, found->name, std::move(source), limits);
+  const bool names_it = files.primary().empty() || (checkpoint && std::ranges::find(checkpoint->files, files.primary(), &CheckpointFile::name) != checkpoint->files.end());
+  if (checkpoint && checkpoint->format == "torch-dcp" && names_it) return std::optional(*std::move(checkpoint));
+  if (!checkpoint && (checkpoint.error().code() == Code::need_range || entries.size() == 1)) return fail(std::move(checkpoint).error());
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<std::optional<Checkpoint>> open_set(const FileSet& files, const Limits& limits) {
   const std::string& primary = files.primary();
   // Only weights have sets; everything else is spared the listing.
-  if (!primary.empty() && !weights_rank(primary)) return std::nullopt;
+  const bool distributed_part = primary.ends_with(kDistributed);
+  if (!primary.empty() && !weights_rank(primary) && !distributed_part) return std::nullopt;
   auto entries = files.list();
   if (!entries) {
     if (primary.empty() || entries.error().code() == Code::need_range) return fail(std::move(entries).error());
     return std::nullopt;
   }
+  if (primary.empty() || distributed_part) {
+    ASSAY_TRY(auto distributed, open_distributed(files, *entries, limits));
+    if (distributed) return distributed;
+  }
+  if (primary.empty() || is_dcp_safetensors_name(primary)) {
+    ASSAY_TRY(auto distributed, open_dcp_safetensors(files, *entries, limits));
+    if (distributed) return distributed;
+  }
+  if (distributed_part) return std::nullopt;
   Folder folder(files, *std::move(entries), limits);
   if (!primary.empty()) return folder.open_around(primary);
   ASSAY_TRY(auto checkpoint, folder.open());

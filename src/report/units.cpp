@@ -191,7 +191,10 @@ bool is_plain(std::string_view name) {
 std::string shown_name(const Style& style, std::string_view name) {
   if (name.empty()) return "''";
   if (is_plain(name)) return std::string(name);
-  std::string safe = escape(name);
+  return within_ascii(style, escape(name));
+}
+
+std::string within_ascii(const Style& style, std::string safe) {
   if (style.unicode || std::ranges::none_of(safe, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return safe;
   std::string out;
   for (std::string_view rest = safe; !rest.empty();) {

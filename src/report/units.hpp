@@ -37,5 +37,7 @@ std::string clipped(const Style& style, std::string_view text, std::size_t width
 bool is_plain(std::string_view name);
 /// A name from a file, safe to print; an empty one is ''; without Unicode other characters become \u{…}.
 std::string shown_name(const Style& style, std::string_view name);
+/// Text that is safe to print already; without Unicode other characters become \u{…}.
+std::string within_ascii(const Style& style, std::string safe);
 
 }  // namespace assay::report

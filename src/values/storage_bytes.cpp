@@ -13,29 +13,28 @@ namespace assay::values {
 
 Result<void> StorageBytes::prepare() {
   if (prepared_) return {};
-  if (storage_->producer) {
-    ASSAY_TRY(produced_, storage_->producer->load(*source_));
+  if (is_produced()) {
+    ASSAY_TRY(produced_, storage_->producer->load(*file_));
     if (produced_.view().size() != storage_->nbytes)
       return fail(Error(Code::size_mismatch, concat("storage ", quote(storage_->key), " decodes to ", produced_.view().size(),
                                                     " bytes, not the ", storage_->nbytes, " promised"))
                       .expected_found(storage_->nbytes, produced_.view().size()));
-  } else if (!checked_add(storage_->offset, high_) || !within(absolute(low_), high_ - low_, source_->size())) {
-    return fail(Error(Code::truncated,
-                      concat("its bytes end ", high_, " bytes after offset ", storage_->offset, ", the file has ", source_->size()))
-                    .at(storage_->offset)
-                    .expected_found(high_, source_->size() - std::min(source_->size(), storage_->offset)));
+  } else if (!checked_add(base(), high_) || !within(absolute(low_), high_ - low_, source().size())) {
+    return fail(Error(Code::truncated, concat("its bytes end ", high_, " bytes after offset ", base(), ", the file has ", source().size()))
+                    .at(base())
+                    .expected_found(high_, source().size() - std::min(source().size(), base())));
   }
   prepared_ = true;
   return {};
 }
 
 std::optional<ByteView> StorageBytes::mapped(std::uint64_t offset, std::uint64_t n) const {
-  if (storage_->producer) return std::nullopt;
-  return source_->mapped(absolute(offset), n);
+  if (is_produced()) return std::nullopt;
+  return source().mapped(absolute(offset), n);
 }
 
 const std::byte* StorageBytes::in_place(std::uint64_t offset, std::uint64_t n) const {
-  if (storage_->producer) return produced_.view().slice(static_cast<std::size_t>(offset), static_cast<std::size_t>(n)).data();
+  if (is_produced()) return produced_.view().slice(static_cast<std::size_t>(offset), static_cast<std::size_t>(n)).data();
   if (!held_.view().empty() && offset >= held_low_ && within(offset - held_low_, n, held_.view().size()))
     return held_.view().data() + (offset - held_low_);
   const auto view = mapped(offset, n);
@@ -52,12 +51,12 @@ Result<const std::byte*> StorageBytes::load(std::uint64_t offset, std::uint64_t 
     // The next block will look almost at the same place, a little further on; twice as much each time ends the repetition.
     size = std::min({std::max<std::uint64_t>(n, 2 * std::uint64_t{held_.view().size()}), kHeldBytes, high_ - offset});
   }
-  ASSAY_TRY(held_, source_->fetch(absolute(from), size));
+  ASSAY_TRY(held_, source().fetch(absolute(from), size));
   held_low_ = from;
   return held_.view().data() + (offset - from);
 }
 
-Result<void> StorageBytes::read(std::uint64_t offset, std::span<std::byte> out) const { return source_->read(absolute(offset), out); }
+Result<void> StorageBytes::read(std::uint64_t offset, std::span<std::byte> out) const { return source().read(absolute(offset), out); }
 
 void StorageBytes::use_pages(std::uint64_t places) {
   if (page_bytes_ != 0) return;
@@ -82,7 +81,7 @@ Result<const std::byte*> StorageBytes::page(std::uint64_t number) {
   // Entered only once it is whole: a failed read leaves a slot that nothing finds.
   page_in_[slot] = number;
   const auto at = static_cast<std::size_t>(from - number * page_bytes_);
-  ASSAY_CHECK(source_->read(absolute(from), std::span(pages_[slot].get() + at, static_cast<std::size_t>(to - from))));
+  ASSAY_CHECK(source().read(absolute(from), std::span(pages_[slot].get() + at, static_cast<std::size_t>(to - from))));
   slot_of_.emplace(number, slot);
   return pages_[slot].get();
 }

@@ -12,14 +12,14 @@
 namespace assay::values {
 
 /// All offsets are bytes counted from the start of the storage, within the range given at the start. Holds at most
-/// kHeldBytes, or a producer's whole storage. Not for use from two threads at once.
+/// kHeldBytes, or the whole storage of a producer that has no parts. Not for use from two threads at once.
 class StorageBytes {
  public:
   static constexpr std::uint64_t kHeldBytes = std::uint64_t{64} << 20;
 
   /// Bytes [low, high) are all that will be asked for.
   StorageBytes(const Storage& storage, std::shared_ptr<ByteSource> source, std::uint64_t low, std::uint64_t high)
-      : storage_(&storage), source_(std::move(source)), low_(low), high_(high) {}
+      : storage_(&storage), file_(std::move(source)), parts_(storage.producer ? storage.producer->parts() : nullptr), low_(low), high_(high) {}
 
   /// Loads the producer's bytes where there is one. Call before anything else; repeated calls cost nothing.
   Result<void> prepare();
@@ -40,10 +40,15 @@ class StorageBytes {
 
  private:
   Result<const std::byte*> page(std::uint64_t number);
-  std::uint64_t absolute(std::uint64_t offset) const { return storage_->offset + offset; }
+  /// Only all at once, into produced_.
+  bool is_produced() const { return storage_->producer && parts_ == nullptr; }
+  const ByteSource& source() const { return parts_ != nullptr ? *parts_ : *file_; }
+  std::uint64_t base() const { return parts_ != nullptr ? 0 : storage_->offset; }  // where the storage starts in source()
+  std::uint64_t absolute(std::uint64_t offset) const { return base() + offset; }
 
   const Storage* storage_;
-  std::shared_ptr<ByteSource> source_;
+  std::shared_ptr<ByteSource> file_;
+  const ByteSource* parts_;
   std::uint64_t low_, high_;
   ByteBlock produced_;
   bool prepared_ = false;

@@ -12,7 +12,7 @@ A golden file holds steps; lines that begin with # are for the reader:
     what it prints on standard error, if anything
     --- exit 2        only where it is not 0
 
-Commands run in an empty folder in which `safetensors`, `torch` and `old` lead to tests/data; what one step writes the next may read.
+Commands run in an empty folder in which the folders of tests/data can be reached by their names; what one step writes the next may read.
 The program's version is shown as VERSION. A line that ends without a newline ends in "--- no newline". --update writes what was
 printed into the files."""
 import argparse
@@ -91,7 +91,7 @@ def main():
             sys.exit(path + " has no step")
         fresh = ""
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("safetensors", "torch", "old"):
+            for name in ("safetensors", "torch", "old", "dist"):
                 os.symlink(os.path.join(DATA, name), os.path.join(folder, name))
             for comments, command, expected in steps:
                 printed = run(program, version, command, folder)

@@ -2,12 +2,10 @@
 // Zip archives: every member whatever its name, by the directory, by the local header where that says otherwise, and by neither where
 // both are lost. Nothing is unpacked to disk.
 #include <algorithm>
-#include <array>
 
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/sniff.hpp"
 #include "base/arith.hpp"
-#include "base/endian.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
@@ -96,37 +94,8 @@ bool ZipKind::is_raw(std::string_view name) const {
   return false;
 }
 
-namespace {
-
-/// Where archives that fill the file, one behind the other and with nothing between, begin; nothing when it is not so.
-Result<std::vector<std::uint64_t>> find_chain(const ByteSource& source, const Limits& limits) {
-  constexpr std::size_t kMostArchives = 100'000;
-  std::vector<std::uint64_t> begins;
-  for (std::uint64_t end = source.size(); end != 0 && begins.size() < kMostArchives;) {
-    // Writers of such files leave no comment: without an end record here there is no need to look further.
-    std::array<std::byte, 4> signature;
-    if (end < zip::kEndRecordSize) return std::vector<std::uint64_t>{};
-    ASSAY_CHECK(source.read(end - zip::kEndRecordSize, signature));
-    if (load_le<std::uint32_t>(signature.data()) != zip::kEndRecord) return std::vector<std::uint64_t>{};
-    const WindowSource window(source, 0, end);
-    auto directory = zip::read_directory(window, limits);
-    if (!directory) {
-      if (must_propagate(directory.error())) return std::unexpected(std::move(directory).error());
-      return std::vector<std::uint64_t>{};
-    }
-    if (directory->salvaged || directory->end_offset != end || directory->prefix >= end) return std::vector<std::uint64_t>{};
-    begins.push_back(directory->prefix);
-    end = directory->prefix;
-  }
-  if (begins.empty() || begins.back() != 0) return std::vector<std::uint64_t>{};
-  std::ranges::reverse(begins);
-  return begins;
-}
-
-}  // namespace
-
 Result<void> Scanner::scan_zips(const Piece& piece, Row row) {
-  ASSAY_TRY(const std::vector<std::uint64_t> begins, find_chain(piece.source, limits_));
+  ASSAY_TRY(const std::vector<std::uint64_t> begins, zip::find_chain(piece.source, limits_));
   if (begins.size() < 2) return scan_zip(piece, row);
   report_.members[row].kind = "zips";
   if (piece.name.empty()) weights_target_ = "/";

@@ -189,6 +189,13 @@ void Machine::check_frame(const Step& step) {
   }
 }
 
+void Machine::trace(const Step& step) {
+  if (ended && !data.reached_stop) return;  // the opcode broke a rule and did nothing
+  const Node top = data.reached_stop ? data.root : stack.empty() ? kNoNode : stack.back();
+  const Traced traced{step, opcode_at, position, *graph, top, stack.size(), marks.size(), std::exchange(memo_index, kNoMemo)};
+  if (!tracer->step(traced)) ended = true;
+}
+
 void Machine::run() {
   while (!ended) {
     opcode_at = position;
@@ -202,6 +209,7 @@ void Machine::run() {
     if (frame_end != 0) check_frame(step);
     position = step.next;
     kHandlers[row->byte](*this, step);
+    if (tracer != nullptr) [[unlikely]] trace(step);
   }
   data.end = data.reached_stop ? position : opcode_at;
   if (!data.broken) return;
@@ -272,6 +280,7 @@ void load_dup(Machine& m, const Step&) {
 namespace {
 
 void get(Machine& m, std::uint64_t index) {
+  m.memo_index = index;
   const Node n = m.memo.get(index);
   if (n == kNoNode) return m.malformed(concat(index, " at a memo entry that was never set"));
   m.push(n);
@@ -279,6 +288,7 @@ void get(Machine& m, std::uint64_t index) {
 
 void put(Machine& m, std::uint64_t index) {
   if (!m.need(1)) return;
+  m.memo_index = index;
   if (m.memo.size() >= m.limits.pickle_memo) return m.limit("memo entries", m.limits.pickle_memo);
   m.memo.put(index, m.top());
 }
@@ -355,12 +365,13 @@ void Machine::skip_raw(Node object) {
 }
 
 namespace {
-Graph parse_into(Graph graph, const Limits& limits, RawReader* raw = nullptr) {
+Graph parse_into(Graph graph, const Limits& limits, RawReader* raw = nullptr, Tracer* tracer = nullptr) {
   // A typical stream has a value every 5 to 10 bytes; what it claims is not looked at.
   graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 8, 1u << 10));
   Machine machine(graph.data(), limits);
   machine.graph = &graph;
   machine.raw = raw;
+  machine.tracer = tracer;
   machine.run();
   return graph;
 }
@@ -390,6 +401,12 @@ Graph parse(ByteView stream, const Limits& limits, RawReader& raw) {
   Graph graph;
   graph.data().stream = stream;
   return parse_into(std::move(graph), limits, &raw);
+}
+
+Graph trace(ByteView stream, const Limits& limits, RawReader* raw, Tracer& tracer) {
+  Graph graph;
+  graph.data().stream = stream;
+  return parse_into(std::move(graph), limits, raw, &tracer);
 }
 
 }  // namespace assay::pickle

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "containers/pickle/graph.hpp"
 #include "containers/pickle/opcodes.hpp"
+#include "containers/pickle/trace.hpp"
 
 namespace assay::pickle {
 
@@ -93,6 +94,8 @@ struct Machine {
   bool ended = false;  // by STOP or a broken rule
   const Graph* graph = nullptr;  // whose data this is; set with `raw`
   RawReader* raw = nullptr;
+  Tracer* tracer = nullptr;  ///< with `graph` set
+  std::uint64_t memo_index = kNoMemo;  ///< of the opcode at hand
   /// Steps over what a loader reads by other means behind the BUILD of `object`.
   void skip_raw(Node object);
 
@@ -100,6 +103,7 @@ struct Machine {
   bool underflow(std::size_t n);
   void refuse_step(const Step& step);
   void check_frame(const Step& step);
+  void trace(const Step& step);
   void salvage();
 };
 

@@ -10,41 +10,12 @@
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "bytes/window.hpp"
 #include "formats/torch_zip.hpp"
 
 namespace assay::formats::torch {
 
 namespace {
-
-/// A part of another source, offsets counted from the part's start.
-class PartSource final : public ByteSource {
- public:
-  PartSource(std::shared_ptr<ByteSource> whole, std::uint64_t begin, std::uint64_t size) : whole_(std::move(whole)), begin_(begin), size_(size) {}
-  std::uint64_t size() const override { return size_; }
-  Result<void> available(std::uint64_t offset, std::uint64_t n) const override {
-    ASSAY_CHECK(check(offset, n));
-    return whole_->available(begin_ + offset, n);
-  }
-  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
-    ASSAY_CHECK(check(offset, out.size()));
-    return whole_->read(begin_ + offset, out);
-  }
-  std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override {
-    if (!within(offset, n, size_)) return std::nullopt;
-    const auto view = whole_->mapped(begin_ + offset, n);
-    return view ? std::optional(ByteView(view->span(), offset)) : std::nullopt;
-  }
-  Result<void> check_unchanged() const override { return whole_->check_unchanged(); }
-
- private:
-  Result<void> check(std::uint64_t offset, std::uint64_t n) const {
-    if (within(offset, n, size_)) return {};
-    return fail(Error(Code::truncated, concat(n, " bytes wanted, the part has ", size_ - std::min(offset, size_))).at(offset));
-  }
-
-  std::shared_ptr<ByteSource> whole_;
-  std::uint64_t begin_, size_;
-};
 
 /// A storage of the nested file, read from it rather than from the outer file.
 class NestedBytes final : public Producer {
@@ -75,7 +46,7 @@ Result<Nested> open_member(const Archive& archive, const zip::Member& member) {
   return Nested{std::make_shared<MemorySource>(std::vector<std::byte>(bytes.begin(), bytes.end())), std::nullopt};
 }
 
-void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std::string_view member) {
+void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std::uint32_t file, std::string_view member) {
   const auto storages = static_cast<std::uint32_t>(checkpoint.storages.size());
   const auto quantizers = static_cast<std::uint32_t>(checkpoint.quantizers.size());
   const auto move = [&](Tensor& tensor) {
@@ -85,6 +56,7 @@ void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std
   for (Storage& storage : part.storages) {
     if (!nested.begin || storage.producer) storage.producer = std::make_shared<NestedBytes>(nested.file, storage);
     storage.offset += nested.begin.value_or(0);
+    storage.file = file;
     checkpoint.storages.push_back(std::move(storage));
   }
   for (Quantizer& quantizer : part.quantizers) {
@@ -101,6 +73,7 @@ void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std
     finding.where.member = finding.where.member.empty() ? std::string(member) : concat(member, "/", finding.where.member);
     if (nested.begin && finding.where.offset) finding.where.offset = *finding.where.offset + *nested.begin;
     else finding.where.offset.reset();
+    if (file != 0) finding.where.file = checkpoint.files[file].name;
     checkpoint.add(std::move(finding));
   }
   checkpoint.complete = checkpoint.complete && part.complete;
@@ -108,19 +81,39 @@ void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std
   checkpoint.arena().keep(std::make_shared<Checkpoint>(std::move(part)));  // names and dimensions live in its arena
 }
 
+Result<void> list(const Nested& nested, std::uint32_t file, std::string_view member, std::string_view prefix, const Limits& limits,
+                  Checkpoint& checkpoint) {
+  auto part = open_nested_torch_zip(nested.file, member, limits, prefix);
+  if (!part) {
+    if (part.error().code() == Code::need_range) return fail(std::move(part).error());
+    Finding finding = Finding::from(std::move(part).error().in_member(member));
+    finding.where.file.clear();
+    if (nested.begin && finding.where.offset) finding.where.offset = *finding.where.offset + *nested.begin;
+    else finding.where.offset.reset();
+    if (file < checkpoint.files.size() && file != 0) finding.where.file = checkpoint.files[file].name;
+    checkpoint.add(std::move(finding));
+    return {};
+  }
+  absorb(checkpoint, *std::move(part), nested, file, member);
+  return {};
+}
+
 }  // namespace
 
 Result<void> list_nested_file(const Archive& archive, const zip::Member& member, std::string_view prefix, Checkpoint& checkpoint) {
   auto nested = open_member(archive, member);
-  auto part = nested ? open_nested_torch_zip(nested->file, member.name, archive.limits, prefix)
-                     : Result<Checkpoint>(fail(std::move(nested).error()));
-  if (!part) {
-    if (part.error().code() == Code::need_range) return fail(std::move(part).error());
-    checkpoint.add(Finding::from(std::move(part).error().in_member(member.name)));
+  if (!nested && nested.error().code() != Code::need_range) {
+    checkpoint.add(Finding::from(std::move(nested).error().in_member(member.name)));
     return {};
   }
-  absorb(checkpoint, *std::move(part), *nested, member.name);
-  return {};
+  if (!nested) return fail(std::move(nested).error());
+  return list(*nested, 0, member.name, prefix, archive.limits, checkpoint);
+}
+
+Result<void> list_file_at(const std::shared_ptr<ByteSource>& whole, FilePart part, std::string_view prefix, const Limits& limits,
+                          Checkpoint& checkpoint) {
+  const Nested nested{std::make_shared<PartSource>(whole, part.begin, part.size), part.begin};
+  return list(nested, part.file, concat("bytes at ", part.begin), prefix, limits, checkpoint);
 }
 
 }  // namespace assay::formats::torch
