@@ -242,7 +242,7 @@ Result<std::optional<Checkpoint>> open_dcp_safetensors(const FileSet& files, std
   std::vector<std::string> names;
   for (const FileSet::Entry& entry : entries)
     if (!entry.folder && is_dcp_safetensors_name(entry.name)) names.push_back(entry.name);
-  if (names.empty()) return std::nullopt;
+  if (names.size() < 2) return std::nullopt;  // by itself a safetensors file as any other
   if (names.size() > limits.shards) return fail(Code::limit_exceeded, concat(names.size(), " files, the limit is ", limits.shards));
   std::ranges::sort(names, [](const std::string& a, const std::string& b) { return natural_less(a, b); });
   Checkpoint checkpoint;

@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "containers/npy.hpp"
 #include "containers/tar.hpp"
+#include "containers/zip.hpp"
 #include "formats/torch/legacy_stream.hpp"
 
 namespace assay::formats {
@@ -120,6 +121,20 @@ Result<void> map_pickle(ByteMapBuilder& map, const Limits& limits) {
     map.add(PartKind::pickle, at, pickle.end() - at, at == 0 ? "" : "another pickle");
     if (!pickle.graph->reached_stop() || pickle.end() <= at) break;
     at = pickle.end();
+  }
+  return {};
+}
+
+/// The metadata is a pickle; what it describes are archives one behind the other, or a safetensors file.
+Result<void> map_dcp(ByteMapBuilder& map, const Limits& limits) {
+  const ByteSource& source = map.source();
+  ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min<std::uint64_t>(source.size(), 4)));
+  if (head.view().text().starts_with('\x80')) return map_pickle(map, limits);
+  if (!head.view().text().starts_with("PK")) return map_safetensors(map, limits);
+  ASSAY_TRY(const std::vector<std::uint64_t> begins, zip::find_chain(source, limits));
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::uint64_t end = i + 1 < begins.size() ? begins[i + 1] : source.size();
+    map.add(PartKind::member, begins[i], end - begins[i], concat("bytes at ", begins[i]));
   }
   return {};
 }

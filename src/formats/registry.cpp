@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "formats/format.hpp"
 #include "formats/maps.hpp"
+#include "formats/deepspeed.hpp"
 #include "formats/not_weights.hpp"
 #include "formats/npy.hpp"
 #include "formats/plain_pickle.hpp"
@@ -31,10 +32,11 @@ constexpr Format kFormats[] = {
     {"torch-script", "TorchScript", ".pt .pth .ts .ptl .jit .torchscript", probe_torch_script, open_torch_zip, false, map_zip},
     {"torch-package", "torch.package", ".pt .pth .zip .package", probe_torch_package, open_torch_zip, false, map_zip},
     {"torch-export", "torch.export program", ".pt2 .pt .ep", probe_torch_export, open_torch_zip, false, map_zip},
-    {"torch-dcp", "PyTorch distributed checkpoint", ".metadata .distcp", probe_dcp, open_dcp},
+    {"torch-dcp", "PyTorch distributed checkpoint", ".metadata .distcp", probe_dcp, open_dcp, false, map_dcp},
     {"torch-zip", "PyTorch zip", ".pt .pth .bin .ckpt .tar", probe_torch_zip, open_torch_zip, false, map_zip},
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},
+    {"deepspeed-zero", "DeepSpeed ZeRO checkpoint", "_optim_states.pt", probe_deepspeed, open_deepspeed},
     {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true, map_torch_legacy},
     {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar, false, map_torch_tar},
     {"npy", "NumPy array", ".npy", probe_npy, open_npy, true, map_npy},

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/dcp_safetensors.hpp"
+#include "formats/deepspeed.hpp"
 #include "formats/shard_merge.hpp"
 
 namespace assay::formats {
@@ -256,6 +257,7 @@ Error Folder::no_weights() const {
   names.resize(std::min(names.size(), kFilesListed));
   Error error = Error(Code::unknown_format, std::move(what)).fact("files", std::move(names));
   if (has("model_index.json")) error = std::move(error).advise("a diffusers pipeline; open one of its folders");
+  else if (has("latest")) error = std::move(error).advise("its file 'latest' names a folder in which there are no files of a ZeRO checkpoint");
   return error;
 }
 
@@ -346,6 +348,12 @@ Result<std::optional<Checkpoint>> open_set(const FileSet& files, const Limits& l
     if (distributed) return distributed;
   }
   if (distributed_part) return std::nullopt;
+  // Weights that were gathered into a file of their own are what people mean by such a folder.
+  const bool gathered = std::ranges::any_of(*entries, [](const FileSet::Entry& entry) { return !entry.folder && weights_rank(entry.name) && role_rank(entry.name) == 0; });
+  if (primary.empty() && !gathered) {
+    ASSAY_TRY(auto zero, open_deepspeed_folder(files, *entries, limits));
+    if (zero) return zero;
+  }
   Folder folder(files, *std::move(entries), limits);
   if (!primary.empty()) return folder.open_around(primary);
   ASSAY_TRY(auto checkpoint, folder.open());
