@@ -54,6 +54,7 @@ typedef struct assay_files assay_files;
 typedef struct assay_reader assay_reader;
 typedef struct assay_pickle assay_pickle;
 typedef struct assay_buffer assay_buffer;
+typedef struct assay_heatmap assay_heatmap;
 
 /* "0.1.0" */
 ASSAY_API const char* assay_version(void);
@@ -254,6 +255,84 @@ ASSAY_API assay_status assay_reader_read_complex(const assay_reader* reader, uin
 /* The elements' own bits, little endian, assay_reader_raw_size() bytes each (1 for sub-byte dtypes). */
 ASSAY_API assay_status assay_reader_read_raw(const assay_reader* reader, uint64_t first, size_t n, void* out, assay_error** error);
 ASSAY_API size_t assay_reader_raw_size(const assay_reader* reader);
+
+/* ---------------------------------------------------------------- heat maps */
+
+/* A tensor as a grid of few enough cells to look at. One axis runs along the columns, the others are stacked along the rows; each cell
+ * stands for row_step x col_step elements. */
+typedef enum assay_pooling {
+  ASSAY_POOL_ABSMAX = 0, /* the value of the largest magnitude, with its sign */
+  ASSAY_POOL_MEAN = 1,
+  ASSAY_POOL_RMS = 2,
+  ASSAY_POOL_ZEROS = 3 /* share of zeros, 0 to 1 */
+} assay_pooling;
+
+/* Start from ASSAY_HEATMAP_OPTIONS. */
+typedef struct assay_heatmap_options {
+  uint32_t size;      /* sizeof(assay_heatmap_options) */
+  uint32_t pooling;   /* an assay_pooling */
+  uint32_t sample;    /* 1: one element a cell, from its middle; reads only these */
+  uint32_t square;    /* 1: the same step both ways where that leaves enough cells */
+  uint64_t most_rows; /* of the grid; 0 is 256 */
+  uint64_t most_cols;
+  size_t row_axis; /* the axis that changes fastest down the rows, or ASSAY_NO_INDEX */
+  size_t col_axis; /* the axis along the columns, or ASSAY_NO_INDEX for the last one */
+  const char* slice; /* the part to look at, as numpy writes it: "[3, 10:20, ::2]"; NULL for everything. Copied */
+} assay_heatmap_options;
+#define ASSAY_HEATMAP_OPTIONS {(uint32_t)sizeof(assay_heatmap_options), 0u, 0u, 0u, 0u, 0u, ASSAY_NO_INDEX, ASSAY_NO_INDEX, NULL}
+
+/* Reads no values yet. `options` may be NULL. Keeps what it needs of the checkpoint alive. For one thread at a time. */
+ASSAY_API assay_status assay_heatmap_new(const assay_checkpoint* checkpoint, size_t tensor, const assay_heatmap_options* options,
+                                         assay_heatmap** out, assay_error** error);
+/* The same for B - A, position by position, of two tensors of one shape. Equal values that are not finite have no difference. */
+ASSAY_API assay_status assay_heatmap_new_difference(const assay_checkpoint* a, size_t tensor_a, const assay_checkpoint* b, size_t tensor_b,
+                                                    const assay_heatmap_options* options, assay_heatmap** out, assay_error** error);
+/* Looks at the next elements, about a million, from front to back; *done is 1 when those were the last. After ASSAY_NEED_RANGE add the
+ * range and call again; ranges of earlier steps may be dropped. What has been measured can be asked for between steps. */
+ASSAY_API assay_status assay_heatmap_step(assay_heatmap* heatmap, int* done, assay_error** error);
+ASSAY_API void assay_heatmap_free(assay_heatmap* heatmap);
+
+/* From 0 to 1. */
+ASSAY_API double assay_heatmap_progress(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_rows(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_cols(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_row_step(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_col_step(const assay_heatmap* heatmap);
+/* Of the matrix that the grid shows. */
+ASSAY_API uint64_t assay_heatmap_source_rows(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_source_cols(const assay_heatmap* heatmap);
+/* 0 when sampled. */
+ASSAY_API int assay_heatmap_exact(const assay_heatmap* heatmap);
+/* rows * cols numbers, row by row; NaN where a cell has no finite value (yet). Valid until the next step. */
+ASSAY_API const double* assay_heatmap_data(const assay_heatmap* heatmap);
+/* What is not finite in each cell: 1 NaN, 2 +Inf, 4 -Inf, added. Valid until the next step. */
+ASSAY_API const uint8_t* assay_heatmap_marks(const assay_heatmap* heatmap);
+ASSAY_API double assay_heatmap_absmax(const assay_heatmap* heatmap);
+/* A value for the last colour that shows the bulk of the cells where a few are far beyond. */
+ASSAY_API double assay_heatmap_limit(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_nan_count(const assay_heatmap* heatmap);
+ASSAY_API uint64_t assay_heatmap_inf_count(const assay_heatmap* heatmap);
+/* The root mean square of every row (axis 0) or column (axis 1) of the matrix; NULL where there are too many or the map is sampled. */
+ASSAY_API const float* assay_heatmap_rms(const assay_heatmap* heatmap, int axis, size_t* count);
+/* Rows or columns that are all zero: how many, and the index of one of the first; those whose rms is at least 6 times the median, the
+ * hottest first. ASSAY_NO_OFFSET beyond what is kept. `ratio` may be NULL. */
+ASSAY_API uint64_t assay_heatmap_dead_count(const assay_heatmap* heatmap, int axis);
+ASSAY_API uint64_t assay_heatmap_dead(const assay_heatmap* heatmap, int axis, size_t i);
+ASSAY_API uint64_t assay_heatmap_hot_count(const assay_heatmap* heatmap, int axis);
+ASSAY_API uint64_t assay_heatmap_hot(const assay_heatmap* heatmap, int axis, size_t i, double* ratio);
+/* The tensor's index along `dimension` of the matrix's row or column: for labels. ASSAY_NO_OFFSET where there is none. */
+ASSAY_API uint64_t assay_heatmap_index(const assay_heatmap* heatmap, uint64_t row, uint64_t col, size_t dimension);
+
+typedef enum assay_theme { ASSAY_DARK = 0, ASSAY_LIGHT = 1 } assay_theme;
+typedef enum assay_color_kind { ASSAY_DIVERGING = 0, ASSAY_SEQUENTIAL = 1 } assay_color_kind;
+/* 256 colours as bytes r, g, b: perceptually even, safe for colour-blind eyes. Diverging: from the most negative (blue) by way of the
+ * background to the most positive (orange); sequential: from the background to the largest. `out` has room for 768. */
+ASSAY_API assay_status assay_color_map(assay_color_kind kind, assay_theme theme, uint8_t* out, assay_error** error);
+/* Colours no map has, r, g, b of NaN, +Inf and -Inf. `out` has room for 9. */
+ASSAY_API assay_status assay_mark_colors(uint8_t* out, assay_error** error);
+/* The grid's pixels, r, g, b, a, one a cell: what is not finite in its own colour, and nothing (all 0) where a cell has no value.
+ * `limit` is the value of the last colour; 0 for assay_heatmap_limit. `out` has room for 4 * rows * cols. */
+ASSAY_API assay_status assay_heatmap_rgba(const assay_heatmap* heatmap, double limit, assay_theme theme, uint8_t* out, assay_error** error);
 
 /* ----------------------------------------------------------------- findings */
 

@@ -6,6 +6,7 @@
 
 #include "analysis/select.hpp"
 #include "analysis/tree.hpp"
+#include "base/text.hpp"
 #include "base/try.hpp"
 
 namespace assay::cli {
@@ -34,6 +35,29 @@ Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoi
     });
   if (context.options.has("--reverse")) std::ranges::reverse(rows);
   return std::move(rows);
+}
+
+Result<const Tensor*> choose_one(const Context& context, const Checkpoint& checkpoint, const std::string& pattern) {
+  ASSAY_TRY(const std::vector<std::uint32_t> rows, choose(context, checkpoint, {.patterns = {pattern}}));
+  if (rows.size() > 1)
+    return fail(std::move(Error(Code::usage, concat(quote(pattern), " are ", rows.size(), " tensors; name one")))
+                    .advise(concat("such as ", quote(checkpoint.tensors[rows[0]].name))));
+  const Tensor& tensor = checkpoint.tensors[rows[0]];
+  if (auto error = why_unreadable(checkpoint, tensor)) return fail(*std::move(error));
+  return &tensor;
+}
+
+std::optional<Error> why_unreadable(const Checkpoint& checkpoint, const Tensor& tensor) {
+  if (tensor.readable) return std::nullopt;
+  for (const Finding& finding : checkpoint.findings.list()) {
+    if (finding.where.tensor != tensor.name) continue;
+    Error error(finding.code, finding.message);
+    error = std::move(std::move(error).in_file(finding.where.file)).in_member(finding.where.member).of_tensor(finding.where.tensor);
+    if (finding.where.offset) error = std::move(error).at(*finding.where.offset);
+    for (const Fact& fact : finding.facts) error = std::move(error).fact(fact.key, fact.value);
+    return error;
+  }
+  return std::nullopt;
 }
 
 void apply_limit(const Context& context, std::vector<std::uint32_t>& rows) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct Choice {
 
 /// Applies patterns, --where, the order and --reverse, not --limit. Fails with `no-such-tensor` where a pattern chooses nothing.
 Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoint& checkpoint, const Choice& choice);
+/// The one tensor that a pattern chooses. Fails with `no-such-tensor`, with `usage` where it chooses several, and, where the
+/// tensor's bytes cannot be right, with the finding that says so.
+Result<const Tensor*> choose_one(const Context& context, const Checkpoint& checkpoint, const std::string& pattern);
+/// The finding that made a tensor unreadable, as the answer to who asked for it; nothing for a tensor that has none.
+std::optional<Error> why_unreadable(const Checkpoint& checkpoint, const Tensor& tensor);
 /// Keeps the first --limit rows.
 void apply_limit(const Context& context, std::vector<std::uint32_t>& rows);
 

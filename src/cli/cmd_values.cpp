@@ -74,15 +74,6 @@ void put_head(Context& context, Checkpoint& checkpoint, const Tensor& tensor, Sl
   context.out.put('\n');
 }
 
-/// The finding that made a tensor unreadable, as the answer to who asked for it.
-Error as_error(const Finding& finding) {
-  Error error(finding.code, finding.message);
-  error = std::move(std::move(error).in_file(finding.where.file)).in_member(finding.where.member).of_tensor(finding.where.tensor);
-  if (finding.where.offset) error = std::move(error).at(*finding.where.offset);
-  for (const Fact& fact : finding.facts) error = std::move(error).fact(fact.key, fact.value);
-  return error;
-}
-
 using PutText = void (*)(Context&, Checkpoint&, const Tensor&, Slice);
 using Cut = Slice (*)(const Context&, const Tensor&);
 
@@ -137,9 +128,7 @@ int run_head(Context& context) {
   // One tensor was asked for: if it cannot be read, that is the answer.
   if (rows->size() == 1) {
     const Tensor& tensor = checkpoint.tensors[(*rows)[0]];
-    if (!tensor.readable)
-      for (const Finding& finding : checkpoint.findings.list())
-        if (finding.where.tensor == tensor.name) return answer.fail(as_error(finding));
+    if (const auto error = why_unreadable(checkpoint, tensor)) return answer.fail(*error);
     if (auto reader = TensorReader::open(checkpoint, tensor); !reader) return answer.fail(std::move(std::move(reader).error()).of_tensor(tensor.name));
   }
   const Cut cut = [](const Context& c, const Tensor& tensor) {

@@ -59,6 +59,26 @@ constexpr Flag kDumpFlags[] = {
 constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every value of a tensor"},
                                      {"assay dump model.pt --where 'size<1M' --ndjson", "of all small tensors, one a line"}};
 
+constexpr Argument kTensorAndSlice[] = {kFile,
+                                        {"NAME", Value::text, true, false, "a tensor"},
+                                        {"SLICE", Value::text, false, false, "a part of it, as in numpy: '[0:8, -1]'; all of it without"}};
+constexpr Flag kHeatmapFlags[] = {
+    {"--pool", 'p', Value::choice, "absmax|mean|rms|zeros", "what a cell shows of its elements; without it the value of largest magnitude, with its sign"},
+    {"--sample", 0, Value::none, "", "one element a cell: reads only what is drawn; marked as sampled"},
+    {"--rows", 0, Value::number, "AXIS", "the axis down the rows; others that are left are stacked"},
+    {"--cols", 0, Value::number, "AXIS", "the axis along the columns; the last one without it"},
+    {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"},
+    {"--size", 0, Value::text, "RxC", "at most R rows and C columns of cells"},
+    {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"},
+    {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"},
+    {"--output", 'o', Value::path, "FILE", "write a PNG file instead"},
+    {"--force", 'f', Value::none, "", "replace a file that is there"},
+    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+constexpr Example kHeatmapExamples[] = {{"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
+                                        {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
+                                        {"assay heatmap model.pt conv.weight --rows 2 --cols 3", "kernels, stacked"},
+                                        {"assay heatmap model.safetensors embed.weight --sample -o embed.png", "a quick look at a large one, as a file"}};
+
 constexpr Argument kDiffArguments[] = {{"A", Value::path, true, false, "a checkpoint"},
                                        {"B", Value::path, true, false, "the one to compare with it; container, shards, prefixes and dtypes may differ"},
                                        kPatterns};
@@ -137,6 +157,10 @@ constexpr Command kCommands[] = {
      "One line a tensor: name, dtype, shape, then every value. Tabs stand between the fields, spaces between values. Floats are the "
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
+    {"heatmap", "", "a picture of a tensor",
+     "Every cell stands for a block of elements. Shows hot columns and dead rows by name. Reads the tensor once, or with --sample "
+     "only the elements that are drawn.",
+     kTensorAndSlice, kHeatmapFlags, kHeatmapExamples, false, run_heatmap},
     {"diff", "", "what changed between two checkpoints",
      "Tensors are paired by name, then by name without prefixes (module., _orig_mod., model., or one that the names of a side share), then "
      "by content. Equal bytes count as identical; of the others every value is compared. NaN equals NaN; a NaN against a number is a change "

@@ -90,6 +90,12 @@ std::optional<Error> check_value(std::string_view name, Value kind, std::string_
   return std::nullopt;
 }
 
+/// CLI11 takes "[0, 1]" for a list of words; a mark in front keeps it whole.
+constexpr char kWhole = '\x1f';
+void unmark(std::string& word) {
+  if (word.starts_with(kWhole)) word.erase(0, 1);
+}
+
 struct Bound {
   const Flag* flag;
   bool given = false;
@@ -113,6 +119,8 @@ class Parser {
 
   std::optional<Error> run(Words arguments, Options& options) {
     std::ranges::reverse(arguments);  // as CLI11 takes them
+    for (std::string& word : arguments)
+      if (word.starts_with('[')) word.insert(0, 1, kWhole);
     std::optional<Error> error;
     try {
       app_.parse(std::move(arguments));
@@ -124,8 +132,9 @@ class Parser {
     }
     for (const std::string& word : app_.remaining())
       if (!error && word.size() > 1 && word[0] == '-' && word != "--") error = unknown_flag(command_, word);
-    for (const Bound& bound : bounds_) {
+    for (Bound& bound : bounds_) {
       if (bound.option->count() == 0) continue;
+      std::ranges::for_each(bound.values, unmark);
       const std::string value = bound.values.empty() ? std::string() : bound.values.back();
       if (bound.flag->kind != Value::none && bound.values.empty()) continue;
       if (auto wrong = check_value(bound.flag->name, bound.flag->kind, bound.flag->value, value); wrong && !error) {
@@ -135,6 +144,7 @@ class Parser {
       options.set(bound.flag->name, value);
       options.set_all(bound.flag->name, bound.values);
     }
+    std::ranges::for_each(words_, unmark);
     options.mutable_words() = std::move(words_);
     return error;
   }

@@ -118,6 +118,7 @@ int run_pickle(Context& context);
 int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);
+int run_heatmap(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli

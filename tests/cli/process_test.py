@@ -125,6 +125,47 @@ class Edges(unittest.TestCase):
         self.assertNotIn("\x1b", run_on_terminal(["info", LAYERS], TERM="dumb"))
         self.assertNotIn("\x1b", run_on_terminal(["info", LAYERS, "--no-color"]))
 
+    def picture_on(self, answer, **environment):
+        """What heatmap prints on a terminal that answers a question for its attributes with `answer`."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.environ.update({"TERM": "xterm-256color", "LANG": "C.UTF-8", "TMUX": "", "TERM_PROGRAM": ""}, **environment)
+            os.environ.pop("NO_COLOR", None)
+            if "COLORTERM" not in environment:
+                os.environ.pop("COLORTERM", None)
+            os.execv(PROGRAM, [PROGRAM, "heatmap", os.path.join(DATA, "values.safetensors"), "floats"])
+        out, answered = b"", False
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+            if out.endswith(b"\x1b[c") and not answered:
+                answered = True
+                os.write(master, answer)
+        os.close(master)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        return out, answered
+
+    def test_pictures_are_what_the_terminal_takes(self):
+        self.assertIn(b"\x1b_Ga=T,f=100", self.picture_on(b"\x1b_Gi=31;OK\x1b\\\x1b[?62;c")[0])
+        self.assertIn(b"\x1bP0;1q", self.picture_on(b"\x1b[?62;4;22c")[0])
+        out, answered = self.picture_on(b"\x1b[?62;22c")
+        self.assertTrue(answered)
+        self.assertIn(b"\x1b[38;5;", out)
+        self.assertIn("▀".encode(), out)
+        self.assertIn(b"\x1b[38;2;", self.picture_on(b"\x1b[?62;c", COLORTERM="truecolor")[0])
+        for known in ({"TERM": "screen-256color"}, {"TMUX": "/tmp/tmux"}):
+            out, answered = self.picture_on(b"", **known)
+            self.assertFalse(answered)
+            self.assertIn(b"\x1b[38;5;", out)
+        out, answered = self.picture_on(b"", TERM_PROGRAM="iTerm.app")
+        self.assertFalse(answered)
+        self.assertIn(b"\x1b]1337;File=inline=1", out)
+
     def test_tables_fit_the_terminal(self):
         for columns in (60, 80, 120):
             for command in ("tensors", "stats"):

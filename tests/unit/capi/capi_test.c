@@ -441,6 +441,8 @@ static void test_null(void) {
   CHECK(assay_pickle_broken(NULL) == NULL);
 }
 
+int heatmap_failures(void); /* heatmap_test.c */
+
 int main(void) {
   CHECK(strlen(assay_version()) >= 5);
   CHECK_TEXT(assay_dtype_name(ASSAY_DTYPE_F8_E4M3), "F8_E4M3");
@@ -455,6 +457,7 @@ int main(void) {
   test_pickle();
   test_persistent();
   test_torch();
+  failures += heatmap_failures();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures != 0;
 }
