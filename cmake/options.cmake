@@ -49,7 +49,7 @@ if(ASSAY_COVERAGE)
   add_link_options(--coverage)
 endif()
 
-# WebAssembly (wasm32-wasi) has no files to map, no libdeflate, no threads and no exceptions.
+# WebAssembly (wasm32-wasi) has no files to map, no libdeflate, liblzma or libbz2, no threads and no exceptions.
 if(CMAKE_SYSTEM_NAME STREQUAL "Generic")
   set(ASSAY_WASM ON)
   set(CMAKE_POSITION_INDEPENDENT_CODE OFF)

@@ -12,6 +12,7 @@
 #include "containers/inflate.hpp"
 #include "containers/inflate_stream.hpp"
 #include "containers/npy.hpp"
+#include "containers/unpack.hpp"
 #include "containers/zip_layout.hpp"
 
 namespace assay::scan {
@@ -19,7 +20,7 @@ namespace assay::scan {
 namespace {
 
 constexpr std::uint64_t kUnpackedLook = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostUnpackedData = std::uint64_t{64} << 20;  // of a member that does not begin as anything that runs
+constexpr std::uint64_t kMostUnpackedData = std::uint64_t{32} << 20;  // of a member that does not begin as anything that runs
 constexpr std::uint64_t kStorageLook = 512;
 
 /// Findings about the archive after which readers may disagree on what it holds.
@@ -40,6 +41,18 @@ std::string torch_root(const zip::Directory& directory) {
   const std::string_view folder = torch_folder(directory);
   const zip::Member* data = folder.empty() ? nullptr : directory.find(concat(folder, "data.pkl"));
   return data != nullptr ? std::string(data->name) : std::string();
+}
+
+/// Methods that are unpacked here: stored, deflated, and what else Python's zipfile has had for long.
+bool is_unpacked(std::uint16_t method) { return method == 0 || method == 8 || method == 12 || method == 14 || method == 95; }
+
+Inflated unpack_method(std::uint16_t method, ByteView packed, std::uint64_t most) {
+  switch (method) {
+    case 12: return unpack(Packing::bzip2, packed, most);
+    case 14: return unpack(Packing::lzma_in_zip, packed, most);
+    case 95: return unpack(Packing::xz, packed, most);
+    default: return inflate_stream(packed, most);
+  }
 }
 
 /// Path tricks that matter to whoever unpacks.
@@ -198,17 +211,18 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
   if (member.name.find('\0') != std::string_view::npos) complain(Status::malformed, Code::odd_name, "has a NUL in its name");
   if (member.encrypted() || (member.flags & 0x20) != 0)
     complain(Status::incomplete, Code::encrypted_member, (member.flags & 0x20) != 0 && !member.encrypted() ? "claims to be a patch" : "claims to be encrypted; its bytes are read as they are");
-  const bool known = member.method == 0 || member.method == 8;
+  const bool known = is_unpacked(member.method);
   if (!known) complain(Status::incomplete, Code::unsupported_compression, concat("is packed with method ", member.method, ", which is not unpacked here"));
   zip::Member plain = member;
   plain.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
-  ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, kind, known ? member.method : 0));
+  ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, kind, member.method));
   if (!odd && known) return {};
   // Some readers would take the bytes otherwise.
-  return scan_member_bytes(archive, row, plain, false, kind, known && member.method == 8 ? 0 : 8);
+  return scan_member_bytes(archive, row, plain, false, kind, known && member.method != 0 ? 0 : 8);
 }
 
 Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method) {
+  if (!is_unpacked(method)) method = 0;
   zip::Member located = member;
   located.packed_size = 0;  // where the data is; how much of it is there is seen below
   auto begin = zip::data_offset(archive.source, located);
@@ -237,19 +251,23 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
     return scan_inner(row, piece.over(window, base), storage, as_claimed ? member.crc : 0);
   }
   ASSAY_TRY(const ByteBlock packed, archive.source.view(*begin, std::min(left, member.packed_size)));
-  return scan_deflated(archive, row, member, packed.view(), piece, storage, as_claimed);
+  return scan_unpacked(archive, row, member, packed.view(), piece, storage, method);
 }
 
-Result<void> Scanner::scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, bool as_claimed) {
+Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage,
+                                    std::uint16_t method) {
+  const bool as_claimed = method == member.method;
   // A look first: bombs are mostly zeros, and zeros are no pickle.
-  const std::uint64_t most = std::min(limits_.inflate_pickle_bytes, kMostUnpacked - std::min(kMostUnpacked, unpacked_));
-  Inflated unpacked = inflate_stream(packed, std::min(most, storage ? kStorageLook : kUnpackedLook));
+  const std::uint64_t most = may_unpack();
+  Inflated unpacked = unpack_method(method, packed, std::min(most, storage ? kStorageLook : kUnpackedLook));
   const auto is_cut = [&] { return unpacked.broken && unpacked.broken->code() == Code::limit_exceeded; };
   bool only_front = false;
   if (is_cut()) {
     only_front = storage || is_plain_array(unpacked.bytes, member.size, limits_);
-    if (!only_front) unpacked = inflate_stream(packed, worth_unpacking(unpacked.bytes) ? most : std::min(most, kMostUnpackedData));
+    if (!only_front) unpacked = unpack_method(method, packed, worth_unpacking(unpacked.bytes) ? most : std::min(most, kMostUnpackedData));
   }
+  // Without a mark for its end, lzma ends where the size says.
+  if (method == 14 && unpacked.broken && unpacked.broken->code() == Code::truncated && unpacked.bytes.size() == member.size) unpacked.broken.reset();
   unpacked_ += unpacked.bytes.size();
   if (!as_claimed && unpacked.broken && unpacked.bytes.empty()) return {};  // a guess that was wrong
   if (unpacked.broken && !(only_front && is_cut()) && as_claimed) {

@@ -12,6 +12,7 @@
 #include "containers/inflate_stream.hpp"
 #include "containers/npy.hpp"
 #include "containers/tar.hpp"
+#include "containers/unpack.hpp"
 
 namespace assay::scan {
 
@@ -35,7 +36,7 @@ Result<bool> ends_as_zip(const ByteSource& source, const Limits& limits) {
 }  // namespace
 
 bool Scanner::may_be_framed(ByteView head) {
-  return head.text().starts_with("PK") || is_gzip(head) || is_zlib(head) || npy::is_npy(head) || tar::is_header(head) || !recognise_closed(head).kind.empty() ||
+  return head.text().starts_with("PK") || !recognise_packed(head).empty() || npy::is_npy(head) || tar::is_header(head) || !recognise_closed(head).kind.empty() ||
          looks_like_safetensors(head, ~std::uint64_t{0}) || head.text().starts_with("GGUF");
 }
 
@@ -59,17 +60,16 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     ASSAY_CHECK(scan_zip_within(piece, row));
   } else if (npy::is_npy(head)) {
     ASSAY_CHECK(scan_npy(piece, row));
-  } else if (is_gzip(head)) {
-    ASSAY_CHECK(scan_packed(piece, row, true));
+  } else if (const std::string_view packing = recognise_packed(head); !packing.empty() && packing != "zlib") {
+    ASSAY_CHECK(scan_packed(piece, row, packing));
   } else {
     // No frame at the front. Archives are found by their end as well.
     ASSAY_TRY(const bool zip_behind, ends_as_zip(piece.source, limits_));
     if (zip_behind) {
       ASSAY_CHECK(scan_zips(piece, row));
-    } else if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) {
-      // Two bytes say little: a zlib stream must also unpack.
+    } else if (packing == "zlib") {
       ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
-      if (!pickled) ASSAY_CHECK(scan_packed(piece, row, false));
+      if (!pickled) ASSAY_CHECK(scan_packed(piece, row, packing));
       return true;
     } else {
       return false;
@@ -160,15 +160,26 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
   return {};
 }
 
-Result<void> Scanner::scan_packed(const Piece& piece, Row row, bool gzip) {
-  report_.members[row].kind = gzip ? "gzip" : "zlib";
+namespace {
+
+Inflated unpack_kind(std::string_view kind, ByteView packed, std::uint64_t most) {
+  if (kind == "gzip") return inflate_gzip(packed, most);
+  if (kind == "zlib") return inflate_zlib(packed, most);
+  return unpack(kind == "xz" ? Packing::xz : kind == "lzma" ? Packing::lzma : Packing::bzip2, packed, most);
+}
+
+}  // namespace
+
+Result<void> Scanner::scan_packed(const Piece& piece, Row row, std::string_view kind) {
+  report_.members[row].kind = kind;
   const std::uint64_t size = piece.source.size();
-  const std::uint64_t most = std::min(limits_.inflate_pickle_bytes, kMostUnpacked - std::min(kMostUnpacked, unpacked_));
+  const std::uint64_t most = may_unpack();
   // What unpacks to no more than the limit is no longer than this by far.
   ASSAY_TRY(const ByteBlock packed, piece.source.view(0, std::min(size, most + (std::uint64_t{1} << 20))));
-  Inflated unpacked = gzip ? inflate_gzip(packed.view(), most) : inflate_zlib(packed.view(), most);
+  Inflated unpacked = unpack_kind(kind, packed.view(), most);
   unpacked_ += unpacked.bytes.size();
   if (unpacked.broken) take_error(row, piece, *unpacked.broken);
+  if (unpacked.broken && unpacked.bytes.empty()) return search(piece, row, 0);
   const MemorySource source(std::move(unpacked.bytes));
   const Piece inner{.source = source, .name = join(piece.name, "unpacked"), .base = {}, .depth = piece.depth + 1};
   ASSAY_CHECK(scan_inner(row, inner, false, 0));

@@ -19,6 +19,17 @@ std::string join(const std::string& outer, std::string_view inner) {
   return concat(outer, '/', inner);
 }
 
+Scanner::Scanner(const Options& options, std::string_view name) : options_(options), limits_(options.limits), unpacked_limits_(options.limits), file_name_(name) {
+  constexpr std::uint32_t kMostValues = 4u << 20;
+  unpacked_limits_.pickle_nodes = std::min(limits_.pickle_nodes, kMostValues);
+  unpacked_limits_.pickle_stack = std::min(limits_.pickle_stack, kMostValues);
+  unpacked_limits_.pickle_memo = std::min(limits_.pickle_memo, kMostValues);
+}
+
+std::uint64_t Scanner::may_unpack() const {
+  return std::min({limits_.inflate_pickle_bytes, kMostUnpackedAtOnce, kMostUnpacked - std::min(kMostUnpacked, unpacked_)});
+}
+
 // --- the report -------------------------------------------------------------------------------------------------------------
 
 Scanner::Row Scanner::add_row(const Piece& piece, std::string_view kind) {

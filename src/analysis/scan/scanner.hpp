@@ -49,7 +49,7 @@ ZipKind kind_of(const zip::Directory& directory);
 
 class Scanner {
  public:
-  Scanner(const Options& options, std::string_view name) : options_(options), limits_(options.limits), file_name_(name) {}
+  Scanner(const Options& options, std::string_view name);
 
   /// Finds out what the piece is and looks at all of it. Adds a row to the report's members.
   Result<void> scan(const Piece& piece);
@@ -79,7 +79,9 @@ class Scanner {
   Result<void> scan_zip_within(const Piece& piece, Row row);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
-  Result<void> scan_packed(const Piece& piece, Row row, bool gzip);
+  /// How many bytes the next packed stream may give.
+  std::uint64_t may_unpack() const;
+  Result<void> scan_packed(const Piece& piece, Row row, std::string_view kind);
   Result<void> scan_npy(const Piece& piece, Row row);
   /// Bytes that no reader of the container looks at, as a piece of their own.
   Result<void> scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what);
@@ -97,7 +99,7 @@ class Scanner {
   Result<void> scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, bool odd);
   /// The member's bytes taken as packed with `method`, whatever the directory says.
   Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method);
-  Result<void> scan_deflated(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, bool as_claimed);
+  Result<void> scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, std::uint16_t method);
   bool worth_unpacking(std::span<const std::byte> front) const;
   /// Scans a piece within another, whose row takes over what is found. `crc` 0 for unknown.
   Result<void> scan_inner(Row row, const Piece& piece, bool storage, std::uint32_t crc);
@@ -117,7 +119,7 @@ class Scanner {
     bool beyond_limit = false;          ///< only the front part that the limits allow was read
   };
   Result<Stream> parse_at(const Piece& piece, std::uint64_t position);
-  void read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array) const;
+  void read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array, const Limits& limits) const;
   /// Reads the piece as a pickle although it is something else: what that would run is told.
   Result<void> scan_second_reading(const Piece& piece, Row row);
   /// True when the piece was a pickle, and then all of it is scanned.
@@ -144,6 +146,7 @@ class Scanner {
 
   const Options& options_;
   const Limits& limits_;
+  Limits unpacked_limits_;  // of pickles that were unpacked: what a few bytes can blow up
   std::string_view file_name_;
   Report report_;
   std::map<std::pair<std::string, std::string>, std::size_t> import_index_;  // member, name
@@ -160,8 +163,8 @@ class Scanner {
 /// Files within each other that are looked at.
 inline constexpr int kDeepest = 4;
 
-/// Bytes that are inflated in one scan.
-inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
+/// Bytes that are unpacked in one scan, and of them at once.
+inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{512} << 20, kMostUnpackedAtOnce = std::uint64_t{128} << 20;
 
 /// Failures that are not the file's: the bytes could not be read now.
 inline bool must_propagate(const Error& error) {

@@ -5,6 +5,7 @@
 #include "analysis/scan/sniff.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
+#include "containers/unpack.hpp"
 
 namespace assay::scan {
 
@@ -30,9 +32,6 @@ using namespace std::string_view_literals;
 constexpr Magic kClosed[] = {
     {"7z\xbc\xaf\x27\x1c"sv, 0, {"7z", false, Code::seven_zip, "a 7z archive, which is not opened; nor does PyTorch read it"}},
     {"Rar!\x1a\x07"sv, 0, {"rar", false, Code::rar, "a rar archive, which is not opened"}},
-    {"\xfd" "7zXZ\0"sv, 0, {"xz", false, Code::xz, "packed with xz, which is not unpacked here"}},
-    {"]\0\0"sv, 0, {"lzma", false, Code::xz, "packed with lzma, which is not unpacked here"}},
-    {"BZh"sv, 0, {"bzip2", false, Code::bzip2, "packed with bzip2, which is not unpacked here"}},
     {"\x28\xb5\x2f\xfd"sv, 0, {"zstd", false, Code::zstd, "packed with zstd, which is not unpacked here"}},
     {"\x04\x22\x4d\x18"sv, 0, {"lz4", false, Code::lz4, "packed with lz4, which is not unpacked here"}},
     {"\x02\x21\x4c\x18"sv, 0, {"lz4", false, Code::lz4, "packed with lz4, which is not unpacked here"}},
@@ -77,11 +76,33 @@ bool is_sentencepiece(ByteView head) {
   return outer < 128 && inner + 2 <= outer && outer + 2 < head.size() && head[4 + inner] == std::byte{0x15} && head[2 + outer] == std::byte{0x0a};
 }
 
+/// The properties, the dictionary's size (2^n or 2^n + 2^(n-1)) and the unpacked size in front of an lzma stream without container.
+bool is_lzma_alone(ByteView head) {
+  constexpr unsigned kProperties = 9 * 5 * 5;
+  constexpr std::uint64_t kUnknownSize = ~std::uint64_t{0}, kLargest = std::uint64_t{1} << 38;
+  if (head.size() < 14 || std::to_integer<unsigned>(head[0]) >= kProperties) return false;
+  const std::uint32_t dictionary = load_le<std::uint32_t>(head.data() + 1);
+  const std::uint64_t size = load_le<std::uint64_t>(head.data() + 5);
+  const bool plausible = std::popcount(dictionary) == 1 || (std::popcount(dictionary) == 2 && (dictionary & (dictionary >> 1)) != 0) || dictionary == 0xffffffff;
+  return plausible && (size == kUnknownSize || size < kLargest) && head[13] == std::byte{0};
+}
+
 }  // namespace
 
 Known recognise_closed(ByteView head) {
   for (const Magic& magic : kClosed)
     if (matches(magic, head)) return magic.known;
+  return {};
+}
+
+std::string_view recognise_packed(ByteView head) {
+  const std::string_view text = head.text();
+  if (is_gzip(head)) return "gzip";
+  if (text.starts_with("\xfd" "7zXZ\0"sv)) return "xz";
+  if (text.size() > 3 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9') return "bzip2";
+  // Two formats without a mark: they must also unpack.
+  if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) return "zlib";
+  if (is_lzma_alone(head) && !unpack(Packing::lzma, head, kSniffed).bytes.empty()) return "lzma";
   return {};
 }
 

@@ -23,7 +23,9 @@ struct Known {
 
 /// What is neither a pickle nor an archive that is opened.
 Known recognise(ByteView head);
-/// Packed or archived in a way that is not opened: 7z, rar, xz, bzip2, zstd, lz4, lzip, cab. Kind "" for all else.
+/// A packed stream that is unpacked here: "gzip", "zlib", "xz", "lzma", "bzip2"; "" for all else.
+std::string_view recognise_packed(ByteView head);
+/// Packed or archived in a way that is not opened: 7z, rar, zstd, lz4, lzip, cab. Kind "" for all else.
 Known recognise_closed(ByteView head);
 /// True when all of the bytes are printable text in UTF-8 (a character cut at the end of kSniffed bytes is forgiven).
 bool is_text(ByteView bytes);

@@ -83,28 +83,29 @@ Result<bool> is_blank(const ByteSource& source, std::uint64_t begin) {
 
 Result<Scanner::Stream> Scanner::parse_at(const Piece& piece, std::uint64_t position) {
   const std::uint64_t left = piece.source.size() - position;
+  const Limits& limits = piece.base ? limits_ : unpacked_limits_;
   for (std::uint64_t window = kFirstWindow;; window *= kWindowGrowth) {
     const std::uint64_t n = std::min({window, left, std::max(limits_.pickle_bytes, kFirstWindow)});
     Stream stream;
     ASSAY_TRY(stream.bytes, piece.source.view(position, n));
-    joblib::ArrayReader arrays(limits_);
-    stream.graph = pickle::parse(stream.bytes.view(), limits_, arrays);
+    joblib::ArrayReader arrays(limits);
+    stream.graph = pickle::parse(stream.bytes.view(), limits, arrays);
     const auto& broken = stream.graph.broken();
     const bool far_frame = broken && broken->code() == Code::truncated && !(stream.graph.reached_stop() && n >= kFarFrame);
     const bool cut = n < left && (stream.graph.ends_early() || far_frame);
     if (cut && n < limits_.pickle_bytes) continue;
     stream.beyond_limit = cut;
     stream.nested = arrays.take_nested();
-    read_otherwise(stream, arrays.first_array());
+    read_otherwise(stream, arrays.first_array(), limits);
     return stream;
   }
 }
 
 /// Adds what readers would do that take the bytes behind an array's wrapper for opcodes, or keep to frames that are too short.
-void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array) const {
+void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array, const Limits& limits) const {
   constexpr std::uint64_t kMostReadTwice = std::uint64_t{64} << 20;
   if (first_array) {
-    pickle::Graph plain = pickle::parse(stream.bytes.view(), limits_);
+    pickle::Graph plain = pickle::parse(stream.bytes.view(), limits);
     if (acts(plain, *first_array)) stream.others.push_back({std::move(plain), *first_array});
   }
   if (!stream.graph.crosses_frame() || stream.bytes.view().size() > kMostReadTwice) return;
@@ -113,7 +114,7 @@ void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_
   const std::size_t n = reading->bytes.size();
   auto held = std::make_unique_for_overwrite<std::byte[]>(n);
   std::ranges::copy(reading->bytes, held.get());
-  stream.others.push_back({pickle::parse(ByteBlock(std::move(held), n, stream.bytes.view().offset()), limits_), reading->first_cut});
+  stream.others.push_back({pickle::parse(ByteBlock(std::move(held), n, stream.bytes.view().offset()), limits), reading->first_cut});
 }
 
 // --- what it is -------------------------------------------------------------------------------------------------------------

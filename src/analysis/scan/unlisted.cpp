@@ -50,8 +50,7 @@ Result<void> Scanner::scan_gap_members(const Piece& piece, Row row, const zip::D
       report_.findings.add(std::move(finding));
       zip::Member plain = member;
       plain.flags = 0;
-      const bool known = member.method == 0 || member.method == 8;
-      ASSAY_CHECK(scan_member_bytes(piece, row, plain, false, kind, known ? member.method : 0));
+      ASSAY_CHECK(scan_member_bytes(piece, row, plain, false, kind, member.method));
     }
   }
   if (seen.size() < kMostUnlisted) return {};

@@ -51,6 +51,13 @@ std::string zlib_text(std::string_view data) {
   return out;
 }
 
+/// What Python's lzma and bz2 modules gave, as hexadecimal text.
+std::string hex_text(std::string_view hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  return out;
+}
+
 std::string npy_text(std::string_view descr, std::string_view shape, std::string_view data) {
   std::string header = "{'descr': " + std::string(descr) + ", 'fortran_order': False, 'shape': " + std::string(shape) + ", }\n";
   return "\x93NUMPY\x01"s + "\0"s + le(header.size(), 2) + header + std::string(data);
@@ -83,8 +90,12 @@ std::vector<Case> wrappers() {
       {"a benign zlib pickle", zlib_text(kBenign), kClean, kComplete},
       {"7z", "7z\xbc\xaf\x27\x1c" + std::string(40, 'x'), kClean, kIncomplete},
       {"rar", "Rar!\x1a\x07\x01\0more"s, kClean, kIncomplete},
-      {"xz", "\xfd" "7zXZ\0more"s, kClean, kIncomplete},
-      {"bzip2", "BZh91AY&SYmore", kClean, kIncomplete},
+      {"xz that is damaged", "\xfd" "7zXZ\0more"s, kClean, kMalformed},
+      {"bzip2 that is cut", "BZh91AY&SYmore", kClean, kMalformed},
+      {"an xz pickle", hex_text("fd377a585a000004e6d6b4460200210116000000742fe5a30100188002636f730a73797374656d0a58040000007472756585522e0000000066b06ef3fb50bb7300013119591ab0821fb6f37d010000000004595a"), kDanger, kComplete},
+      {"an lzma pickle", hex_text("5d00008000ffffffffffffffff0040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000"), kDanger, kComplete},
+      {"a bzip2 pickle", hex_text("425a6839314159265359a6ee448000000bd3c05410000110400a029e2042002000228d069e90c6a14d3231313112d4956f02044bbde0ab39423e2ee48a70a1214ddc8900"), kDanger, kComplete},
+      {"behind a bzip2 pickle", hex_text("425a683931415926535955c03223000001d0c010000001000240002000219a68334d173c5dc914e142415700c88c") + kEvil, kDanger, kComplete},
       {"zstd", "\x28\xb5\x2f\xfdmore", kClean, kIncomplete},
       {"lz4", "\x04\x22\x4d\x18more", kClean, kIncomplete},
       {"a program", "\x7f" "ELF\2\1\1" + std::string(60, '\0'), kClean, kIncomplete},
@@ -192,6 +203,7 @@ std::vector<Case> zips() {
       {"patched by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .flags = 0x20}), kClean, kIncomplete},
       {"strong encryption by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .flags = 0x41}), kDanger, kIncomplete},
       {"wrong CRC", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .crc = 7}), kDanger, kComplete},
+      {"a member packed with lzma", one_member({.name = "archive/data.pkl", .data = bytes_of(hex_text("090405005d000080000040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000")), .size = kEvil.size(), .crc = 0, .method = 14}), kDanger, kComplete},
       {"unknown method", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .method = 99}), kDanger, kIncomplete},
       {"unknown method, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .method = 97}), kClean, kIncomplete},
       {"wrong size", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .size = 5}), kDanger, kMalformed},
