@@ -4,7 +4,7 @@
 # As root, or where sudo asks for no password, it installs; otherwise it says the exact command and fails.
 set -euo pipefail
 
-build=(make g++ cmake ninja-build pkg-config python3 libdeflate-dev liblzma-dev libbz2-dev rapidjson-dev libfmt-dev libcli11-dev libhwy-dev)
+build=(make g++ cmake ninja-build pkg-config python3 libdeflate-dev liblzma-dev libbz2-dev rapidjson-dev libfmt-dev libcli11-dev libhwy-dev libssl-dev)
 test=(libgtest-dev ccache clang-19 lld-19 libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc)
 develop=(libbenchmark-dev clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 

@@ -31,6 +31,8 @@ constexpr std::string_view kTopK[] = {"num_experts_per_tok",
                                       "moe_num_active_primary_experts",
                                       "expert_used_count"};
 constexpr std::string_view kLayers[] = {"num_hidden_layers", "n_layers", "n_layer", "num_layers", "block_count"};
+constexpr std::string_view kHiddenSize[] = {"hidden_size", "n_embd", "d_model", "dim", "embedding_length"};
+constexpr std::string_view kVocabSize[] = {"vocab_size", "padded_vocab_size"};
 
 /// Families whose top-k is in their code and not in their configuration.
 struct FixedTopK {
@@ -57,6 +59,8 @@ class Gatherer {
     offer(1, kZeroExperts, path, value, made_.zero_experts);
     offer(2, kTopK, path, largest, made_.top_k);
     offer(3, kLayers, path, largest, made_.layers);
+    offer(4, kHiddenSize, path, largest, made_.hidden_size);
+    offer(5, kVocabSize, path, largest, made_.vocab_size);
   }
   void text(std::string_view path, std::string_view value) {
     if (path == "model_type") made_.model_type = std::string(value.substr(0, 256));
@@ -92,7 +96,7 @@ class Gatherer {
   }
 
   ModelConfig made_;
-  std::array<std::size_t, 4> rank_ = {kNowhere, kNowhere, kNowhere, kNowhere};
+  std::array<std::size_t, 6> rank_ = {kNowhere, kNowhere, kNowhere, kNowhere, kNowhere, kNowhere};
   std::size_t tie_depth_ = kNowhere;
 };
 

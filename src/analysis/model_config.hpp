@@ -25,6 +25,8 @@ struct ModelConfig {
   std::optional<Count> zero_experts;  ///< that the router knows and nothing is stored for
   std::optional<Count> top_k;
   std::optional<Count> layers;
+  std::optional<Count> hidden_size;
+  std::optional<Count> vocab_size;
   std::optional<bool> tie_word_embeddings;
 };
 

@@ -136,6 +136,16 @@ constexpr Example kMoeExamples[] = {{"assay moe model/", "layers, routers, dead,
 constexpr Example kDoctorExamples[] = {{"assay doctor model.safetensors", "what is wrong with the values"},
                                        {"assay doctor model/ --json", "the same for a program; exit 1 when there is a warning"}};
 
+constexpr Flag kVerifyFlags[] = {
+    {"--values", 0, Value::none, "", "look for NaN, infinities and matrices of zeros in the same pass"},
+    {"--sha256", 0, Value::text, "HEX", "the digest that the file should have"},
+    {"--sums", 0, Value::path, "SUMS", "digests by file name, as sha256sum writes them"},
+    {"--lfs", 0, Value::path, "POINTER", "the Git LFS pointer of the file"},
+    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+constexpr Example kVerifyExamples[] = {{"assay verify model.pt", "structure, sizes, every check sum"},
+                                       {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
+                                       {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
+
 constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
 constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
 
@@ -188,6 +198,12 @@ constexpr Command kCommands[] = {
      "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours, lost and copied "
      "tensors. Reads every element once. Exit 1 when there is a warning.",
      kFileOnly, {}, kDoctorExamples, false, run_doctor},
+    {"verify", "", "is the file whole, and what it should be",
+     "Checks structure, that every byte has one owner, the CRC-32 of every zip member, sizes against shapes, local headers, index against "
+     "shards, config.json, and SHA-256 where a digest is known: given, or in the name of a Hugging Face cache's file. Reads every byte once "
+     "where there is a digest or a check sum to compare, headers only where there is none. Exit 0 when nothing that was checked is wrong, 1 "
+     "when something is, 2 when the file cannot be opened.",
+     kFileOnly, kVerifyFlags, kVerifyExamples, false, run_verify},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
     {"synth", "", "write a small synthetic model",
      "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments,

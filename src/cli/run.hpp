@@ -69,8 +69,10 @@ class Answer {
   /// The document in JSON mode, null in the others. In NDJSON mode make one JsonWriter per line.
   report::JsonWriter* json() { return context_.mode == Mode::json ? &json_ : nullptr; }
   const report::Naming& naming() const { return naming_; }
-  /// The files the checkpoint was opened from. Precondition: open() succeeded.
+  /// The files the checkpoint was opened from, or was to be. Precondition: open() succeeded, or has_files().
   const FileSet& files() const { return *files_; }
+  /// False when not even the path could be reached.
+  bool has_files() const { return files_ != nullptr; }
   /// The command has printed the findings with its answer: they are not repeated on standard error.
   void findings_are_shown() { findings_shown_ = true; }
   /// Errors and findings name their files themselves, by paths that the user can open: for commands about several files.
@@ -119,6 +121,7 @@ int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);
 int run_heatmap(Context& context);
+int run_verify(Context& context);
 int run_help(Context& context);
 
 }  // namespace assay::cli

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/verify/verify.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/doctor/checks.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+
+namespace assay::analysis {
+
+namespace {
+
+/// Which check a finding of the headers belongs to. What is not here is structure.
+struct Owner {
+  Code code;
+  std::string_view check;
+};
+constexpr std::string_view kStructure = "structure", kBytes = "bytes-owned", kSizes = "sizes", kLocal = "local-headers", kShards = "shards",
+                           kConfig = "config", kCrc = "crc-32", kValues = "values";
+constexpr Owner kOwners[] = {{Code::gap, kBytes},
+                             {Code::trailing_bytes, kBytes},
+                             {Code::leading_bytes, kBytes},
+                             {Code::unparsed_bytes, kBytes},
+                             {Code::overlap, kBytes},
+                             {Code::overlapping_members, kBytes},
+                             {Code::size_mismatch, kSizes},
+                             {Code::shape_overflow, kSizes},
+                             {Code::bad_shape, kSizes},
+                             {Code::bad_stride, kSizes},
+                             {Code::bad_dtype, kSizes},
+                             {Code::out_of_storage, kSizes},
+                             {Code::storage_size_mismatch, kSizes},
+                             {Code::name_mismatch, kLocal},
+                             {Code::ambiguous_archive, kLocal},
+                             {Code::missing_shard, kShards},
+                             {Code::bad_shard, kShards},
+                             {Code::wrong_shard, kShards},
+                             {Code::duplicate_tensor, kShards},
+                             {Code::total_size_mismatch, kShards},
+                             {Code::stale_index, kShards},
+                             {Code::path_escapes, kShards}};
+
+std::string_view owner_of(Code code) {
+  const auto* const found = std::ranges::find(kOwners, code, &Owner::code);
+  return found == std::end(kOwners) ? kStructure : found->check;
+}
+
+void wrong(Check& check, std::string what) {
+  check.verdict = CheckVerdict::fail;
+  if (check.wrong.size() < Check::kMostWrong) check.wrong.push_back(std::move(what));
+}
+
+/// The verdict stands; says it in one line.
+void conclude(Check& check, std::string fine, std::uint64_t count = 0) {
+  count = std::max<std::uint64_t>(count, check.wrong.size());
+  if (check.wrong.empty()) check.detail = std::move(fine);
+  else check.detail = count == 1 ? check.wrong.front() : concat(check.wrong.front(), "; and ", count - 1, " more");
+}
+
+Check skip(std::string_view name, std::string why) {
+  return {.name = std::string(name), .verdict = CheckVerdict::skip, .detail = std::move(why), .wrong = {}};
+}
+
+/// The message, and the file where it does not say it itself.
+std::string with_file(const Finding& finding) {
+  const std::string file = quote(finding.where.file);
+  if (finding.where.file.empty() || finding.message.find(file) != std::string::npos) return finding.message;
+  return concat(file, ": ", finding.message);
+}
+
+/// The findings of one check that are as bad as a warning; of structure and sizes, damage.
+Check from_findings(std::string_view name, const Findings& findings) {
+  const Severity least = name == kStructure || name == kSizes ? Severity::damage : Severity::warning;
+  Check check{.name = std::string(name)};
+  for (const Finding& finding : findings.list())
+    if (finding.severity >= least && owner_of(finding.code) == name) wrong(check, with_file(finding));
+  return check;
+}
+
+Check check_structure(const Checkpoint& checkpoint) {
+  Check check = from_findings(kStructure, checkpoint.findings);
+  conclude(check, concat(checkpoint.format, ", ", counted(checkpoint.tensors.size(), "tensor", "tensors"), " in ",
+                         counted(checkpoint.files.size(), "file", "files")));
+  return check;
+}
+
+Check check_sizes(const Checkpoint& checkpoint) {
+  Check check = from_findings(kSizes, checkpoint.findings);
+  std::uint64_t whole = 0, bytes = 0;
+  for (const Tensor& tensor : checkpoint.tensors) {
+    if (!tensor.readable) continue;
+    ++whole;
+    bytes += tensor.nbytes();
+  }
+  if (checkpoint.tensors.empty()) return skip(kSizes, "no tensors");
+  conclude(check,
+           concat(counted(whole, "tensor has", "tensors have"), " the bytes that dtype and shape need, ", grouped(bytes), " in all"));
+  return check;
+}
+
+Check check_bytes(const Checkpoint& checkpoint, std::span<const model::ByteMap> maps) {
+  Check check{.name = std::string(kBytes)};
+  std::uint64_t size = 0;
+  const bool several = maps.size() > 1;
+  const bool described = std::ranges::all_of(maps, &model::ByteMap::described);
+  for (const model::ByteMap& map : maps) {
+    if (!described) break;
+    size += map.size;
+    const std::string file = several ? concat(quote(map.file), ": ") : std::string();
+    for (const model::Part& part : map.parts)
+      if (model::is_unowned(part.kind))
+        wrong(check, concat(file, counted(part.length, "byte", "bytes"), " at ", hex(part.offset),
+                            part.length == 1 ? " belongs" : " belong", " to nothing (", part_kind_name(part.kind), ")"));
+    for (const model::Overlap& overlap : map.overlaps)
+      wrong(check, concat(file, counted(overlap.length, "byte", "bytes"), " at ", hex(overlap.offset),
+                          overlap.length == 1 ? " belongs" : " belong", " to ", quote(overlap.a), " and to ", quote(overlap.b)));
+  }
+  if (check.wrong.empty()) check = from_findings(kBytes, checkpoint.findings);
+  if (check.wrong.empty() && maps.empty()) return skip(kBytes, "no file can be mapped");
+  if (check.wrong.empty() && !described)
+    return skip(kBytes, concat("what ", checkpoint.format, " files hold besides tensors is not told apart"));
+  if (maps.size() < checkpoint.files.size()) wrong(check, "some files cannot be opened");
+  conclude(check, concat("each of ", counted(size, "byte has one owner", "bytes has one owner")));
+  return check;
+}
+
+Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findings, const Limits& limits) {
+  Check check{.name = std::string(kLocal)};
+  const auto tell = [&](const Finding& finding) {
+    if (finding.severity >= Severity::warning) wrong(check, finding.message);
+  };
+  std::uint64_t members = 0, zips = 0;
+  for (const Finding& finding : checkpoint.findings.list())
+    if (owner_of(finding.code) == kLocal) tell(finding);
+  for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
+    ASSAY_TRY(const bool zip, is_zip(checkpoint, file));
+    if (!zip) continue;
+    ++zips;
+    const ByteSource& source = *checkpoint.files[file].source;
+    auto directory = zip::read_directory(source, limits);
+    if (!directory && directory.error().code() == Code::need_range) return fail(std::move(directory).error());
+    if (!directory) continue;
+    members += directory->salvaged ? 0 : directory->members.size();
+    ASSAY_TRY(const Findings compared, zip::compare_local_headers(source, *directory));
+    for (Finding finding : compared.list()) {
+      if (checkpoint.files.size() > 1) finding.where.file = checkpoint.files[file].name;
+      tell(finding);
+      findings.add(std::move(finding));
+    }
+  }
+  if (zips == 0) return skip(kLocal, "no zip");
+  if (members == 0 && check.wrong.empty()) return skip(kLocal, "no directory to compare them with");
+  conclude(check, concat(counted(members, "local header agrees", "local headers agree"), " with the directory"));
+  return check;
+}
+
+Check check_shards(const Checkpoint& checkpoint) {
+  Check check = from_findings(kShards, checkpoint.findings);
+  if (checkpoint.files.size() < 2 && check.wrong.empty()) return skip(kShards, "one file");
+  conclude(check, concat("index and ", counted(checkpoint.files.size(), "shard", "shards"), " agree on ",
+                         counted(checkpoint.tensors.size(), "tensor", "tensors")));
+  return check;
+}
+
+}  // namespace
+
+std::string_view check_verdict_name(CheckVerdict verdict) {
+  constexpr std::string_view kNames[] = {"pass", "fail", "skip"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+Result<std::vector<Check>> check_headers(const Checkpoint& checkpoint, std::span<const model::ByteMap> maps, const ModelConfig& config,
+                                         Findings& findings, const Limits& limits) {
+  std::vector<Check> checks;
+  checks.push_back(check_structure(checkpoint));
+  checks.push_back(check_bytes(checkpoint, maps));
+  checks.push_back(check_sizes(checkpoint));
+  ASSAY_TRY(Check local, check_local_headers(checkpoint, findings, limits));
+  checks.push_back(std::move(local));
+  checks.push_back(check_shards(checkpoint));
+  checks.push_back(check_config(checkpoint, config));
+  return checks;
+}
+
+namespace {
+
+/// Tensors whose bytes are in a member; at most kMostWrong.
+std::vector<std::string> tensors_in(const Checkpoint& checkpoint, const MemberCheck& member) {
+  std::vector<std::string> names;
+  const std::uint64_t length = std::max<std::uint64_t>(member.member.packed_size, 1);
+  for (const Tensor& tensor : checkpoint.tensors) {
+    if (tensor.storage == kNone || names.size() == Check::kMostWrong) continue;
+    const Storage& storage = checkpoint.storages[tensor.storage];
+    if (storage.file == member.file && storage.offset >= member.offset && storage.offset - member.offset < length)
+      names.emplace_back(tensor.name);
+  }
+  return names;
+}
+
+Finding mismatch(const Checkpoint& checkpoint, const MemberCheck& member) {
+  std::string what = concat("member ", quote(member.member.name), " has the CRC-32 ", hex(member.crc), ", its ",
+                            member.member.salvaged ? "header" : "directory entry", " says ", hex(member.member.crc));
+  std::vector<std::string> tensors = tensors_in(checkpoint, member);
+  if (!tensors.empty())
+    what +=
+        concat("; damaged: ", quote(tensors.front()), tensors.size() > 1 ? concat(" and ", tensors.size() - 1, " more") : std::string());
+  Finding finding(Code::crc_mismatch, std::move(what),
+                  {.member = std::string(member.member.name), .offset = member.offset, .length = member.member.packed_size},
+                  {{"expected", std::uint64_t{member.member.crc}}, {"found", std::uint64_t{member.crc}}});
+  if (checkpoint.files.size() > 1) finding.where.file = checkpoint.files[member.file].name;
+  if (!tensors.empty()) finding.facts.push_back({"tensors", std::move(tensors)});
+  return finding;
+}
+
+Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findings) {
+  if (pass.members().empty()) return skip(kCrc, "no zip: this format carries no check sums");
+  Check check{.name = std::string(kCrc)};
+  std::uint64_t good = 0, unknown = 0, bad = 0;
+  for (const MemberCheck& member : pass.members()) {
+    if (!member.unread && member.matches()) {
+      ++good;
+    } else if (!member.unread && !member.known()) {
+      ++unknown;
+    } else if (++bad > Findings::kPerCode) {
+      continue;
+    } else if (member.unread) {
+      wrong(check, concat("member ", quote(member.member.name), ": ", member.unread->what()));
+    } else {
+      Finding finding = mismatch(checkpoint, member);
+      wrong(check, finding.message);
+      findings.add(std::move(finding));
+    }
+  }
+  if (bad == 0 && good == 0)
+    return skip(kCrc,
+                concat(counted(unknown, "member has no check sum", "members have no check sums"), ": 0 in the directory means unknown"));
+  const std::string without = unknown > 0 ? concat(", ", unknown, " without a check sum (0 in the directory)") : std::string();
+  conclude(check, concat(counted(good, "member matches", "members match"), without), bad);
+  return check;
+}
+
+Result<Check> check_values(const Checkpoint& checkpoint, const Pass& pass, Findings& findings) {
+  Check check{.name = std::string(kValues)};
+  std::vector<Finding> found;
+  doctor::Chart chart(checkpoint, found);
+  std::uint64_t looked_at = 0, bytes = 0;
+  for (const TensorCheck& tensor : pass.tensors()) {
+    const Tensor& where = checkpoint.tensors[tensor.tensor];
+    if (tensor.unread) {
+      found.push_back(Finding(tensor.unread->code(), tensor.unread->what(), {.tensor = std::string(where.name)}));
+      continue;
+    }
+    ++looked_at;
+    bytes += where.nbytes();
+    doctor::Patient patient;
+    patient.tensor = tensor.tensor;
+    patient.role = role_of(where);
+    patient.stats.numel = where.numel;
+    patient.stats.zeros = tensor.counts.zeros;
+    patient.stats.nan = tensor.counts.nan;
+    patient.stats.pos_inf = tensor.counts.pos_inf;
+    patient.stats.neg_inf = tensor.counts.neg_inf;
+    ASSAY_CHECK(doctor::check_special(checkpoint, patient, chart));
+    doctor::check_flat(checkpoint, patient, chart);
+  }
+  chart.write_shared();
+  for (Finding& finding : found) {
+    if (finding.severity >= Severity::warning) wrong(check, finding.message);
+    findings.add(std::move(finding));
+  }
+  conclude(check, concat(counted(looked_at, "tensor", "tensors"), ", ", grouped(bytes), " bytes: no NaN, no infinity, no matrix of zeros"));
+  return check;
+}
+
+}  // namespace
+
+Result<std::vector<Check>> check_contents(const Checkpoint& checkpoint, const Pass& pass, bool values, Findings& findings) {
+  std::vector<Check> checks;
+  checks.push_back(check_crc(checkpoint, pass, findings));
+  if (values) {
+    ASSAY_TRY(Check check, check_values(checkpoint, pass, findings));
+    checks.push_back(std::move(check));
+  } else {
+    checks.push_back(skip(kValues, "not asked for; --values reads them"));
+  }
+  return checks;
+}
+
+}  // namespace assay::analysis
