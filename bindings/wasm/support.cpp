@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the module needs besides the C API: the words of the stack protector, and the two callbacks of assay.h as imports of the module.
+#include <__verbose_abort>
 #include <cstddef>
 #include <cstdint>
 
 #include "assay/assay.h"
 
+// libc++ lets a program say what becomes of a failed precondition: with this one no printf is linked.
+void std::__libcpp_verbose_abort(const char*, ...) { __builtin_trap(); }  // NOLINT
+
 extern "C" {
+
+// What libc++abi says before it aborts, to a standard error that there is none of.
+[[noreturn]] void abort_message(const char*, ...) { __builtin_trap(); }  // NOLINT
 
 // The C library of wasm32-wasi leaves these undefined; compiler-rt's 128-bit arithmetic refers to them.
 std::uintptr_t __stack_chk_guard = 0x5bd1e995;              // NOLINT: the name is the ABI's

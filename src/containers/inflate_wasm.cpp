@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebAssembly has no libdeflate: hosts inflate with what they have. The CRC is small enough to carry.
+// WebAssembly has no libdeflate: the portable inflater and a table-driven CRC stand in, with the same answers.
 #include <array>
+#include <cstring>
+#include <new>
 
+#include "base/text.hpp"
 #include "containers/inflate.hpp"
+#include "containers/inflate_stream.hpp"
 
 namespace assay {
 
@@ -19,8 +23,24 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 constexpr auto kTable = make_table();
 }  // namespace
 
-Result<ByteBlock> inflate(ByteView packed, std::uint64_t) {
-  return fail(Error(Code::unsupported, "this build cannot inflate deflated members").at(packed.offset()));
+Result<ByteBlock> inflate(ByteView packed, std::uint64_t size) {
+  const auto failed = [&](std::string what) { return Error(Code::inflate_failed, std::move(what)).at(packed.offset()); };
+  const Inflated inflated = inflate_stream(packed, size);
+  if (inflated.broken && inflated.broken->code() == Code::limit_exceeded)
+    return fail(failed(concat("the deflate stream holds more than the ", size, " bytes claimed")));
+  if (inflated.broken) return fail(failed(concat("the deflate stream of ", packed.size(), " bytes is damaged or cut")));
+  const std::size_t made = inflated.bytes.size();
+  if (made != size)
+    return fail(failed(concat("the deflate stream holds ", made, " bytes, ", size, " are claimed")).expected_found(size, made));
+  if (inflated.consumed != packed.size())
+    return fail(
+        Error(Code::inflate_failed, concat("the deflate stream ends after ", inflated.consumed, " of its ", packed.size(), " bytes"))
+            .at(packed.offset(static_cast<std::size_t>(inflated.consumed)))
+            .expected_found(packed.size(), inflated.consumed));
+  std::unique_ptr<std::byte[]> out(new (std::nothrow) std::byte[made]);
+  if (!out) return fail(Error(Code::out_of_memory, concat("no room to inflate ", size, " bytes")).at(packed.offset()));
+  if (made != 0) std::memcpy(out.get(), inflated.bytes.data(), made);
+  return ByteBlock(std::move(out), made, packed.offset());
 }
 
 std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {

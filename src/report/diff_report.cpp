@@ -28,6 +28,12 @@ double badness(const DiffRow& row, std::string_view key) {
   return (key == "max" ? d.max_abs : key == "mean" ? d.mean_abs : d.rel_l2).value_or(0);
 }
 
+/// sqrt(a² + b²) by correctly rounded steps alone: std::hypot differs from one C library to the next.
+double joined_norm(double a, double b) {
+  const double large = std::max(a, b), small = std::min(a, b);
+  return large == 0 || !std::isfinite(large) ? large : large * std::sqrt(1 + small / large * (small / large));
+}
+
 void sum_layers(DiffReport& report) {
   struct Sums {
     double a = 0, delta = 0;
@@ -38,8 +44,8 @@ void sum_layers(DiffReport& report) {
     const auto layer = analysis::layer_of(report.a->tensors[row.pair.a].name);
     if (!layer) continue;
     Sums& sum = sums[*layer];
-    sum.a = std::hypot(sum.a, row.difference.a_l2);
-    sum.delta = std::hypot(sum.delta, row.difference.delta_l2);
+    sum.a = joined_norm(sum.a, row.difference.a_l2);
+    sum.delta = joined_norm(sum.delta, row.difference.delta_l2);
     if (row.difference.differs(report.options)) ++sum.changed;
   }
   for (const auto& [layer, sum] : sums)

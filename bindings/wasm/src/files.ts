@@ -12,6 +12,9 @@ export interface Source {
 
 /** Not more than this is asked of a file at once: browsers fail near 2 GiB, with misleading words. */
 export const MOST_AT_ONCE = 64 * 2 ** 20;
+const MOST_HELD = 48 * 2 ** 20;
+const LEAST_READ = 64 * 1024;
+const MOST_AHEAD = 8 * 2 ** 20;
 const SLICE = 8 * 2 ** 20;
 const IN_FLIGHT = 4;
 
@@ -49,6 +52,9 @@ export class Files {
   readonly handle: number;
   private readonly readers: number[] = [];
   private readonly sources = new Map<string, Source>();
+  /** Where the last read of each file ended, and how long it was: what goes on from there is read further ahead each time. */
+  private readonly last = new Map<string, { end: number; length: number }>();
+  private held = 0;
   /** Bytes asked of the sources so far. */
   bytesRead = 0;
 
@@ -67,15 +73,19 @@ export class Files {
     return [...this.sources.keys()];
   }
 
-  /** Reads what a call needs, a little ahead, and adds it. */
+  /** Reads what a call needs, ahead where it goes on from the last read, and adds it. */
   async feed(need: RangeNeed): Promise<void> {
     // Errors name files as they are shown; a lone file needs no name.
     const source = this.sources.get(need.file) ?? (this.sources.size === 1 ? [...this.sources.values()][0] : undefined);
     if (source?.read === undefined) throw new Error(`no file "${need.file}" can be read`);
-    const length = Math.min(Math.max(need.length, 64 * 1024), source.size - need.offset);
+    const last = this.last.get(source.name);
+    const ahead = last?.end === need.offset ? Math.min(2 * last.length, MOST_AHEAD) : LEAST_READ;
+    const length = Math.min(Math.max(need.length, ahead), source.size - need.offset);
     const bytes = await source.read(need.offset, length);
     if (bytes.length !== length) throw new Error(`"${need.file}" gave ${bytes.length} of ${length} bytes`);
     this.bytesRead += length;
+    this.held += length;
+    this.last.set(source.name, { end: need.offset + length, length });
     this.addRange(source.name, need.offset, bytes);
   }
   addRange(file: string, offset: number, bytes: Uint8Array): void {
@@ -86,7 +96,12 @@ export class Files {
   }
   /** Forgets the ranges of all files: memory stays bounded when this follows each large tensor. */
   drop(): void {
+    this.held = 0;
     for (const name of this.names) this.core.withText(name, (text) => this.core.raw('assay_files_drop_ranges', this.handle, text));
+  }
+  /** The same once it comes to much: for between the steps of a job, which will not ask for earlier ranges again. */
+  trim(): void {
+    if (this.held > MOST_HELD) this.drop();
   }
   free(): void {
     this.core.raw('assay_files_free', this.handle);

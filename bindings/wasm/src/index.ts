@@ -5,12 +5,14 @@
 //   const model = await parseFile(file, file.name);
 //   console.log(model.totalParams, model.moe.detected);
 //   const { stats } = await model.sample('lm_head.weight', 4096);
-import { parseBlob, parseBuffer, type FileModel, type Model } from './model.js';
+import { blobSource, type Source } from './files.js';
+import { parseBuffer, parseSource, type FileModel, type Model } from './model.js';
 import { Core } from './module.js';
 
 export * from './checkpoint.js';
 export * from './errors.js';
 export * from './files.js';
+export * from './heatmap.js';
 export * from './model.js';
 export * from './module.js';
 
@@ -32,13 +34,15 @@ export const core: Core = await Core.load(await wasmBytes());
 export const version: string = core.version;
 
 /**
- * Opens a checkpoint from its headers. A buffer is read in place and everything about it is synchronous; of a File (or any Blob) only
- * the ranges are read that an answer needs, and everything is a promise. `name` is for messages. Throws an `AssayError` that says what
- * the bytes are when they are no checkpoint; a damaged one opens, with `complete` false and findings that say why.
+ * Opens a checkpoint from its headers. A buffer is read in place and everything about it is synchronous; of a File (or any Blob, or a
+ * `Source` that reads as you say) only the ranges are read that an answer needs, and everything is a promise. `name` is for messages. Throws
+ * an `AssayError` that says what the bytes are when they are no checkpoint; a damaged one opens, with `complete` false and findings
+ * that say why.
  */
 export function parseFile(file: ArrayBuffer | ArrayBufferView, name?: string): Model;
-export function parseFile(file: Blob, name?: string): Promise<FileModel>;
-export function parseFile(file: ArrayBuffer | ArrayBufferView | Blob, name?: string): Model | Promise<FileModel> {
-  if (file instanceof Blob) return parseBlob(core, file, name ?? (file as Partial<File>).name ?? 'file');
-  return parseBuffer(core, file, name ?? 'memory');
+export function parseFile(file: Blob | Source, name?: string): Promise<FileModel>;
+export function parseFile(file: ArrayBuffer | ArrayBufferView | Blob | Source, name?: string): Model | Promise<FileModel> {
+  if (file instanceof Blob) return parseSource(core, blobSource(name ?? (file as Partial<File>).name ?? 'file', file));
+  if (file instanceof ArrayBuffer || ArrayBuffer.isView(file)) return parseBuffer(core, file, name ?? 'memory');
+  return parseSource(core, name === undefined ? file : { ...file, name });
 }

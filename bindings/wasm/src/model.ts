@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short way: a file in, a model out. Of a buffer at once, of a File as it is read.
 import { Checkpoint, type Document, type Finding, type Stats, type Tensor } from './checkpoint.js';
-import { blobSource, bufferSource, Files } from './files.js';
+import { Heatmap } from './heatmap.js';
+import { bufferSource, Files, type Source } from './files.js';
 import { runAsync, runSync, type Core, type Steps } from './module.js';
 
 export interface Moe {
@@ -25,6 +26,14 @@ export interface Sample {
   values: Float32Array;
   stats: SampleStats;
 }
+export interface Grid {
+  /** Row-major; of each cell the value of the largest magnitude, with its sign. NaN where a cell has no finite value. */
+  data: Float32Array;
+  rows: number;
+  cols: number;
+  /** The largest magnitude in `data`. */
+  amax: number;
+}
 
 /** What both kinds of model have. */
 interface Parts {
@@ -46,11 +55,14 @@ interface Parts {
 export interface Model extends Parts {
   /** At most `n` values, evenly spread in runs; statistics of all elements when `n` covers them, else of the values given. */
   sample(t: Tensor | string, n: number): Sample;
+  /** The tensor as a matrix, its last axis along the columns, pooled to at most rows × cols cells. */
+  gridOf(t: Tensor | string, rows: number, cols: number): Grid;
   stats(t: Tensor | string): Stats;
 }
-/** Of a File: it is read as far as an answer needs. */
+/** Of a File or a source: it is read as far as an answer needs. */
 export interface FileModel extends Parts {
   sample(t: Tensor | string, n: number): Promise<Sample>;
+  gridOf(t: Tensor | string, rows: number, cols: number): Promise<Grid>;
   stats(t: Tensor | string): Promise<Stats>;
 }
 
@@ -111,6 +123,17 @@ function* sampleOf(model: Parts, t: Tensor | string, n: number): Steps<Sample> {
   return { values, stats: statsOf(values) };
 }
 
+function* gridOf(model: Parts, t: Tensor | string, rows: number, cols: number): Steps<Grid> {
+  const heatmap = yield* Heatmap.of(model.checkpoint, tensorOf(model, t).index, { rows, cols });
+  try {
+    yield* heatmap.finish();
+    const grid = heatmap.grid();
+    return { data: Float32Array.from(grid.data), rows: grid.rows, cols: grid.cols, amax: grid.absmax };
+  } finally {
+    heatmap.free();
+  }
+}
+
 /** Over the finite values; the deviation is the population's. */
 function statsOf(values: Float32Array): SampleStats {
   let min = Infinity;
@@ -137,6 +160,7 @@ function syncModel(parts: Parts): Model {
   return {
     ...parts,
     sample: (t, n) => runSync(sampleOf(parts, t, n)),
+    gridOf: (t, rows, cols) => runSync(gridOf(parts, t, rows, cols)),
     stats: (t) => runSync(parts.checkpoint.stats(tensorOf(parts, t).index)),
   };
 }
@@ -152,6 +176,7 @@ function fileModel(parts: Parts, files: Files): FileModel {
   return {
     ...parts,
     sample: (t, n) => inTurn(() => sampleOf(parts, t, n)),
+    gridOf: (t, rows, cols) => inTurn(() => gridOf(parts, t, rows, cols)),
     stats: (t) => inTurn(() => parts.checkpoint.stats(tensorOf(parts, t).index)),
   };
 }
@@ -161,8 +186,9 @@ export function parseBuffer(core: Core, buffer: ArrayBuffer | ArrayBufferView, n
   return syncModel(runSync(openModel(files, name)));
 }
 
-export async function parseBlob(core: Core, blob: Blob, name: string): Promise<FileModel> {
-  const files = new Files(core, [blobSource(name, blob)]);
+export async function parseSource(core: Core, source: Source): Promise<FileModel> {
+  const { name } = source;
+  const files = new Files(core, [source]);
   const parts = await runAsync(openModel(files, name), (need) => files.feed(need));
   files.drop();
   return fileModel(parts, files);

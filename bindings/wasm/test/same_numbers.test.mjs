@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The package against the program, bit for bit. ASSAY names the program; without it these are skipped.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Checkpoint, core, bufferSource, blobSource, Files, parseFile, runAsync, runSync, scanFile, syntheticFile } from '../dist/index.js';
+
+const program = process.env.ASSAY && path.resolve(process.env.ASSAY);
+const skip = program ? false : 'ASSAY does not name the program';
+const data = fileURLToPath(new URL('../../../tests/data', import.meta.url));
+const files = fs
+  .readdirSync(data, { recursive: true })
+  .filter((name) => /\.(safetensors|pt|pt2|npy|npz|pkl|tar)$/.test(name))
+  .map((name) => path.join(data, name));
+
+/** Runs the program where its first file is, and calls it by its name alone, as the package does. */
+function assay(command, file, ...more) {
+  const cwd = path.dirname(file);
+  const { stdout, status } = spawnSync(program, [command, path.basename(file), ...more], { encoding: 'utf8', maxBuffer: 1 << 28, cwd });
+  return { stdout, status };
+}
+const inMemory = (file) => new Files(core, [bufferSource(path.basename(file), fs.readFileSync(file))]);
+const synthetic = syntheticFile(core);
+const temporary = fs.mkdtempSync(path.join(fs.realpathSync(process.env.TMPDIR ?? '/tmp'), 'assay-wasm-'));
+process.on('exit', () => fs.rmSync(temporary, { recursive: true }));
+
+for (const command of ['info', 'tensors', 'tree', 'stats', 'doctor', 'moe']) {
+  test(`${command} --json is the same text`, { skip }, () => {
+    let compared = 0;
+    for (const file of files) {
+      const { stdout } = assay(command, file, '--json');
+      const printed = JSON.parse(stdout);
+      const set = inMemory(file);
+      try {
+        const checkpoint = runSync(Checkpoint.open(set));
+        assert.equal(runSync(checkpoint.reportText(command)), stdout, file);
+        checkpoint.close();
+        ++compared;
+      } catch (error) {
+        if (error.code === undefined || printed.error === undefined) throw error;
+        assert.deepEqual([error.code, error.message], [printed.error.code, printed.error.message], file);
+      } finally {
+        set.free();
+      }
+    }
+    assert.ok(compared > 20, `only ${compared} files were compared`);
+  });
+}
+
+test('scan --json is the same, of files that are no checkpoints too', { skip }, () => {
+  for (const file of files) {
+    const printed = JSON.parse(assay('scan', file, '--json').stdout);
+    const set = inMemory(file);
+    assert.deepEqual(runSync(scanFile(set, path.basename(file))), printed, file);
+    set.free();
+  }
+});
+
+test('diff --json is the same', { skip }, () => {
+  const [a, b] = [path.join(temporary, 'a.safetensors'), path.join(temporary, 'b.safetensors')];
+  fs.writeFileSync(a, synthetic);
+  fs.writeFileSync(b, syntheticFile(core, 8));
+  const printed = assay('diff', a, 'b.safetensors', '--json').stdout;
+  const [x, y] = [a, b].map((name) => runSync(Checkpoint.open(inMemory(name))));
+  assert.deepEqual(runSync(x.diff(y)), JSON.parse(printed));
+});
+
+test('the built-in model is what synth writes', { skip }, () => {
+  const file = path.join(temporary, 'synth.safetensors');
+  assert.equal(assay('synth', file).status, 0);
+  assert.ok(fs.readFileSync(file).equals(synthetic));
+});
+
+test('samples, grids and their statistics are those of dump, heatmap and stats', { skip }, () => {
+  const file = path.join(temporary, 'model.safetensors');
+  fs.writeFileSync(file, synthetic);
+  const model = parseFile(synthetic, file);
+  const stats = JSON.parse(assay('stats', file, '--json').stdout).tensors;
+  for (const name of ['lm_head.weight', 'model.layers.2.block_sparse_moe.experts.3.w2.weight', 'model.norm.weight']) {
+    const tensor = model.byName.get(name);
+    const printed = stats.find((row) => row.name === name);
+    const { values, stats: own } = model.sample(name, tensor.numel);
+    const { min, max, mean, std, zeros } = printed;
+    assert.deepEqual(own, { min, max, mean, std, zeros, n: tensor.numel });
+    const dumped = JSON.parse(assay('dump', file, name, '--json').stdout).tensors[0].values.flat(Infinity);
+    assert.deepEqual([...values], dumped.map(Math.fround));
+
+    const grid = model.gridOf(tensor, 24, 24);
+    const map = JSON.parse(assay('heatmap', file, name, '--rows', '24', '--cols', '24', '--json').stdout);
+    assert.deepEqual([grid.rows, grid.cols, grid.amax], [map.rows, map.cols, map.absmax]);
+    assert.deepEqual([...grid.data], map.data.flat().map(Math.fround));
+  }
+});
+
+test('read range by range, the numbers are the same', async () => {
+  const whole = parseFile(synthetic, 'm.safetensors');
+  const ranged = await parseFile(new Blob([synthetic]), 'm.safetensors');
+  assert.equal(ranged.totalParams, whole.totalParams);
+  assert.deepEqual(ranged.tensors, whole.tensors);
+  assert.deepEqual(ranged.moe, whole.moe);
+  for (const tensor of whole.tensors.slice(0, 20)) {
+    assert.deepEqual(await ranged.stats(tensor), whole.stats(tensor));
+    assert.deepEqual(await ranged.gridOf(tensor, 7, 9), whole.gridOf(tensor, 7, 9));
+    assert.deepEqual(await ranged.sample(tensor, 100), whole.sample(tensor, 100));
+  }
+  const set = new Files(core, [blobSource('m.safetensors', new Blob([synthetic]))]);
+  const checkpoint = await runAsync(Checkpoint.open(set), (need) => set.feed(need));
+  const doctor = await runAsync(checkpoint.report('doctor'), (need) => set.feed(need));
+  assert.equal(doctor.healthy, true);
+});

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that the tests of the page open, written where they are needed.
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** A safetensors file: tensors are [dtype, shape, bytes, data?]; where data is absent the file is sparse. */
+export function safetensors(file, tensors, metadata) {
+  let end = 0;
+  const entries = metadata === undefined ? [] : [['__metadata__', metadata]];
+  const places = [];
+  for (const [name, dtype, shape, bytes, data] of tensors) {
+    entries.push([name, { dtype, shape, data_offsets: [end, end + bytes] }]);
+    places.push([end, data]);
+    end += bytes;
+  }
+  const json = Buffer.from(JSON.stringify(Object.fromEntries(entries)));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(json.length));
+  const fd = fs.openSync(file, 'w');
+  fs.writeSync(fd, size);
+  fs.writeSync(fd, json);
+  const start = 8 + json.length;
+  for (const [at, data] of places) if (data !== undefined) fs.writeSync(fd, data, 0, data.length, start + at);
+  fs.ftruncateSync(fd, start + end);
+  fs.closeSync(fd);
+  return file;
+}
+
+/** 100,000 tensors without bytes worth reading: a header of about 10 MB. */
+export function manyTensors(folder, count = 100_000) {
+  const tensors = [];
+  const per = 10;
+  for (let i = 0; i < count; ++i)
+    tensors.push([`model.layers.${Math.floor(i / 1000)}.experts.${Math.floor(i / per) % 100}.w${i % per}.weight`, 'BF16', [4, 4], 32]);
+  return safetensors(path.join(folder, 'many.safetensors'), tensors);
+}
+
+/** A layered model in which layer 3 lacks a norm and layer 2 has an outlier, a NaN and a dead row. */
+export function planted(folder) {
+  const rng = random(1);
+  const tensors = [];
+  const matrix = (rows, cols, change = () => undefined) => {
+    const values = Float32Array.from({ length: rows * cols }, () => 0.02 * gaussian(rng));
+    change(values);
+    return Buffer.from(values.buffer);
+  };
+  for (let layer = 0; layer < 6; ++layer) {
+    for (const role of ['q_proj', 'k_proj', 'v_proj', 'o_proj']) {
+      const data = matrix(64, 64, (values) => {
+        if (layer !== 2 || role !== 'v_proj') return;
+        values[5 * 64 + 9] = 12.5;
+        values[7 * 64] = NaN;
+        values.fill(0, 20 * 64, 21 * 64);
+      });
+      tensors.push([`model.layers.${layer}.self_attn.${role}.weight`, 'F32', [64, 64], data.length, data]);
+    }
+    if (layer !== 3) {
+      const data = matrix(1, 64);
+      tensors.push([`model.layers.${layer}.k_norm.weight`, 'F32', [64], data.length, data]);
+    }
+  }
+  return safetensors(path.join(folder, 'planted.safetensors'), tensors, { format: 'pt', note: '{"trained":{"steps":1000}}' });
+}
+
+/** 6 GB that cost nothing on disk, with numbers at the far end. */
+export function sparse(folder) {
+  const data = Buffer.from(Float32Array.from({ length: 16 }, (_, i) => i - 5).buffer);
+  return safetensors(path.join(folder, 'sparse.safetensors'), [
+    ['big', 'BF16', [3, 2 ** 30], 6 * 2 ** 30],
+    ['end', 'F32', [4, 4], 64, data],
+  ]);
+}
+
+/** One 8192 x 8192 BF16 tensor of noise. */
+export function square(folder) {
+  const rng = random(2);
+  const row = Buffer.alloc(128 * 2 ** 20);
+  for (let i = 0; i < row.length; i += 2) row.writeUInt16LE(((rng() & 1) << 15) | (0x3c00 + (rng() % 0x280)), i);
+  return safetensors(path.join(folder, 'square.safetensors'), [['w', 'BF16', [8192, 8192], row.length, row]]);
+}
+
+function random(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
+    let z = state;
+    z = Math.imul(z ^ (z >>> 16), 0x85ebca6b);
+    return (z ^ (z >>> 13)) >>> 0;
+  };
+}
+function gaussian(rng) {
+  return Math.sqrt(-2 * Math.log((rng() + 1) / 2 ** 32)) * Math.cos((2 * Math.PI * rng()) / 2 ** 32);
+}
