@@ -101,11 +101,11 @@ class MemorySource final : public ByteSource {
 
 /// A file of which only some ranges are at hand (a web page, HTTP). A read outside them fails with `need-range`, whose
 /// where().offset and where().length name the missing range; the host adds it and calls again. Not safe to add to while read;
-/// what `mapped` and `view` gave is valid until the next add.
+/// what `mapped` and `view` gave is valid as long as the source: bytes that are held neither move nor change.
 class RangeSource final : public ByteSource {
  public:
   explicit RangeSource(std::uint64_t size) : size_(size) {}
-  /// Takes the bytes of [offset, offset + bytes.size()); what lies past size() is dropped. Where ranges overlap the later one counts.
+  /// Takes the bytes of [offset, offset + bytes.size()); what lies past size() or is held already is dropped.
   void add(std::uint64_t offset, std::vector<std::byte> bytes);
   std::uint64_t size() const override { return size_; }
   Result<void> available(std::uint64_t offset, std::uint64_t n) const override;
@@ -124,7 +124,7 @@ class RangeSource final : public ByteSource {
   const Range* holding(std::uint64_t offset) const;
 
   std::uint64_t size_;
-  std::vector<Range> ranges_;  // sorted by offset, merged so that none overlap or touch
+  std::vector<Range> ranges_;  // sorted by offset, none overlap
 };
 
 /// How to reach a file on disk.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <new>
 
@@ -80,37 +81,32 @@ std::optional<ByteView> MemorySource::mapped(std::uint64_t offset, std::uint64_t
 
 // --- ranges -----------------------------------------------------------------------------------------------------------------
 
+namespace {
+constexpr auto kOffsetBefore = [](std::uint64_t at, const auto& range) { return at < range.offset; };
+}  // namespace
+
 void RangeSource::add(std::uint64_t offset, std::vector<std::byte> bytes) {
   if (offset >= size_ || bytes.empty()) return;
   if (bytes.size() > size_ - offset) bytes.resize(static_cast<std::size_t>(size_ - offset));
   const std::uint64_t end = offset + bytes.size();
 
-  // The held ranges that the new one overlaps or touches: [first, last).
-  const auto first = std::find_if(ranges_.begin(), ranges_.end(), [=](const Range& range) { return range.end() >= offset; });
-  const auto last = std::find_if(first, ranges_.end(), [=](const Range& range) { return range.offset > end; });
-  if (first == last) {
-    ranges_.insert(first, {offset, std::move(bytes)});
-    return;
+  // Only the gaps are filled: bytes that are held never move, so what was given out stays valid.
+  std::vector<Range> filled;
+  auto next = std::upper_bound(ranges_.begin(), ranges_.end(), offset, kOffsetBefore);
+  std::uint64_t at = next == ranges_.begin() ? offset : std::max(offset, (next - 1)->end());
+  for (; at < end; ++next) {
+    const std::uint64_t gap_end = next == ranges_.end() ? end : std::min(end, next->offset);
+    if (at == offset && gap_end == end) filled.push_back({at, std::move(bytes)});
+    else if (at < gap_end) filled.push_back({at, {bytes.data() + (at - offset), bytes.data() + (gap_end - offset)}});
+    if (next == ranges_.end()) break;
+    at = next->end();
   }
-  if (first->offset <= offset && first->end() >= end) {
-    std::copy(bytes.begin(), bytes.end(), first->bytes.begin() + static_cast<std::ptrdiff_t>(offset - first->offset));
-    return;
-  }
-  // The new bytes, then what the last range holds beyond them, behind what the first one holds before them.
-  const Range& tail = *(last - 1);
-  if (tail.end() > end) bytes.insert(bytes.end(), tail.bytes.end() - static_cast<std::ptrdiff_t>(tail.end() - end), tail.bytes.end());
-  if (first->offset < offset) {
-    first->bytes.resize(static_cast<std::size_t>(offset - first->offset));
-    first->bytes.insert(first->bytes.end(), bytes.begin(), bytes.end());
-  } else {
-    *first = {offset, std::move(bytes)};
-  }
-  ranges_.erase(first + 1, last);
+  const auto held = ranges_.insert(ranges_.end(), std::make_move_iterator(filled.begin()), std::make_move_iterator(filled.end()));
+  std::inplace_merge(ranges_.begin(), held, ranges_.end(), [](const Range& a, const Range& b) { return a.offset < b.offset; });
 }
 
 const RangeSource::Range* RangeSource::holding(std::uint64_t offset) const {
-  const auto after =
-      std::upper_bound(ranges_.begin(), ranges_.end(), offset, [](std::uint64_t at, const Range& range) { return at < range.offset; });
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), offset, kOffsetBefore);
   if (after == ranges_.begin()) return nullptr;
   const Range& range = *(after - 1);
   return offset < range.end() ? &range : nullptr;
@@ -118,22 +114,27 @@ const RangeSource::Range* RangeSource::holding(std::uint64_t offset) const {
 
 Result<void> RangeSource::available(std::uint64_t offset, std::uint64_t n) const {
   ASSAY_CHECK(ByteSource::available(offset, n));
-  if (n == 0) return {};
-  const Range* head = holding(offset);
-  const std::uint64_t end = offset + n;
-  if (head && head->end() >= end) return {};
   // From the first byte that is missing to the last one: what is held on either side need not be fetched again.
-  const Range* tail = holding(end - 1);
-  const std::uint64_t missing_from = head ? head->end() : offset, missing_to = tail ? tail->offset : end;
-  return fail(Error(Code::need_range, concat("bytes ", missing_from, " to ", missing_to, " are not at hand"))
-                  .span(missing_from, missing_to - missing_from));
+  std::uint64_t from = offset, to = offset + n;
+  while (from < to) {
+    const Range* range = holding(from);
+    if (!range) break;
+    from = range->end();
+  }
+  if (from >= to) return {};
+  while (const Range* range = holding(to - 1)) to = range->offset;
+  return fail(Error(Code::need_range, concat("bytes ", from, " to ", to, " are not at hand")).span(from, to - from));
 }
 
 Result<void> RangeSource::read(std::uint64_t offset, std::span<std::byte> out) const {
   ASSAY_CHECK(available(offset, out.size()));
-  if (out.empty()) return {};
-  const Range& range = *holding(offset);
-  copy_out(range.bytes, offset - range.offset, out);
+  while (!out.empty()) {
+    const Range& range = *holding(offset);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), range.end() - offset));
+    copy_out(range.bytes, offset - range.offset, out.first(n));
+    offset += n;
+    out = out.subspan(n);
+  }
   return {};
 }
 

@@ -77,7 +77,8 @@ TEST(RangeSource, NamesExactlyWhatIsMissing) {
   expect_missing(source, 40, 20, 40, 10);
   source.add(30, counting(30, 20));
   EXPECT_TRUE(counts_from(source.fetch(10, 50)->view(), 10));
-  EXPECT_TRUE(counts_from(*source.mapped(10, 50), 10));
+  EXPECT_FALSE(source.mapped(10, 50)) << "not in one piece";
+  EXPECT_TRUE(counts_from(*source.mapped(30, 20), 30));
   EXPECT_EQ(source.held(), 70u);
 }
 
@@ -102,15 +103,15 @@ TEST(RangeSource, DropsWhatLiesPastTheEnd) {
   EXPECT_EQ(source.held(), 2u);
 }
 
-TEST(RangeSource, TheLaterBytesCount) {
-  RangeSource source(10);
-  source.add(0, std::vector<std::byte>(10, std::byte{1}));
-  source.add(3, std::vector<std::byte>(4, std::byte{2}));
-  const auto block = source.fetch(0, 10);
-  EXPECT_EQ(block->view()[2], std::byte{1});
-  EXPECT_EQ(block->view()[3], std::byte{2});
-  EXPECT_EQ(block->view()[6], std::byte{2});
-  EXPECT_EQ(block->view()[7], std::byte{1});
+TEST(RangeSource, WhatIsHeldNeitherMovesNorChanges) {
+  RangeSource source(40);
+  source.add(10, std::vector<std::byte>(10, std::byte{1}));
+  const ByteView before = *source.mapped(12, 4);
+  source.add(5, std::vector<std::byte>(30, std::byte{2}));
+  for (std::size_t i = 0; i < 40; i += 2) source.add(i, std::vector<std::byte>(1, std::byte{3}));
+  EXPECT_EQ(before.data(), source.mapped(12, 4)->data());
+  const auto block = source.fetch(4, 31);
+  for (std::size_t i = 0; i < 31; ++i) EXPECT_EQ(block->view()[i], std::byte(i == 0 ? 3 : i >= 6 && i < 16 ? 1 : 2)) << i;
 }
 
 // Every pair of ranges after every other pair: the source must hold exactly the bytes that were added.
