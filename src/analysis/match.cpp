@@ -29,7 +29,7 @@ struct Side {
   std::vector<std::uint32_t> order;  // tensors, names in natural order
   std::vector<bool> taken;           // per place in `order`
 
-  explicit Side(const Checkpoint& from) : checkpoint(&from), order(NameTree(from.tensors).natural_order()), taken(order.size()) {}
+  explicit Side(const Checkpoint& from) : checkpoint(&from), order(natural_order(from.tensors)), taken(order.size()) {}
   const Tensor& at(std::uint32_t place) const { return checkpoint->tensors[order[place]]; }
 };
 

@@ -8,8 +8,7 @@
 
 namespace assay::analysis {
 
-/// Adds names one by one. Names that follow each other share most of their path, which is kept; steps that leave the
-/// order go through one hash table.
+/// Adds names one by one. Names that follow each other share most of their path, which is kept.
 class NameTreeBuilder {
  public:
   NameTreeBuilder(NameTree& tree, std::span<const Tensor> tensors)
@@ -21,33 +20,28 @@ class NameTreeBuilder {
     tree_.same_name_.assign(tensors_.size(), kNone);
     last_of_name_.assign(tensors_.size(), kNone);
     table_.resize(1024);
-    in_table_.assign(1, false);
+    children_.assign(1, kRising);
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) add(i);
     sort_siblings();
   }
 
  private:
   void add(std::uint32_t tensor) {
-    std::string_view rest = tensors_[tensor].name;
-    std::uint32_t node = 0;
-    std::size_t depth = 0;
-    bool on_path = true;
-    for (bool more = true; more; ++depth) {
-      const std::size_t dot = depth + 1 < NameTree::kDepth && tree_.nodes_.size() < most_nodes_ ? rest.find('.') : std::string_view::npos;
-      const std::string_view label = rest.substr(0, dot);
+    const std::string_view name = tensors_[tensor].name;
+    // The path of the name before, as far as whole components and their dots agree.
+    const std::size_t same = common_prefix(before_, name);
+    while (!path_.empty() && path_.back().end > same) path_.pop_back();
+    before_ = name;
+    std::uint32_t node = path_.empty() ? 0 : path_.back().node;
+    std::size_t at = path_.empty() ? 0 : path_.back().end;
+    for (bool more = true; more;) {
+      const std::size_t dot =
+          path_.size() + 1 < NameTree::kDepth && tree_.nodes_.size() < most_nodes_ ? name.find('.', at) : std::string_view::npos;
       more = dot != std::string_view::npos;
-      if (more) rest.remove_prefix(dot + 1);
-      // The path of the name before, as long as it agrees.
-      on_path = on_path && depth < path_.size() && tree_.nodes_[path_[depth]].label == label;
-      if (on_path) {
-        node = path_[depth];
-        continue;
-      }
-      node = child(node, label);
-      path_.resize(depth);
-      path_.push_back(node);
+      node = child(node, name.substr(at, dot - at));
+      at = more ? dot + 1 : name.size() + 1;
+      path_.push_back({node, at});
     }
-    path_.resize(depth);
     NameTree::Node& end = tree_.nodes_[node];
     if (end.tensor == kNone) {
       end.tensor = last_of_name_[tensor] = tensor;
@@ -76,16 +70,23 @@ class NameTreeBuilder {
   }
 
   /// The child of this label, made where there is none. Most files are sorted: as long as a node's children come in rising order,
-  /// the last one tells whether the next is new, and the table stays out of it.
+  /// the last one tells whether the next is new. A few children are looked through; only more go into the table.
   std::uint32_t child(std::uint32_t parent, std::string_view label) {
     const std::uint32_t last = tree_.nodes_[parent].first_child;
     if (last == kNone) return make_child(parent, label);
     const std::string_view last_label = tree_.nodes_[last].label;
     if (last_label == label) return last;
-    if (!in_table_[parent]) {
-      if (last_label < label) return make_child(parent, label);
+    std::uint8_t& count = children_[parent];
+    if (count != kInTable) {
+      if (count & kRising && last_label < label) return make_child(parent, label);
+      count &= static_cast<std::uint8_t>(~kRising);
+      if (count < kFew) {
+        for (std::uint32_t c = last; c != kNone; c = tree_.nodes_[c].next)
+          if (tree_.nodes_[c].label == label) return c;
+        return make_child(parent, label);
+      }
       for (std::uint32_t c = last; c != kNone; c = tree_.nodes_[c].next) enter(c);
-      in_table_[parent] = true;
+      count = kInTable;
     }
     const std::uint32_t h = hash(parent, label);
     for (std::size_t slot = h & (table_.size() - 1); table_[slot].node != kNone; slot = (slot + 1) & (table_.size() - 1)) {
@@ -101,8 +102,10 @@ class NameTreeBuilder {
   std::uint32_t make_child(std::uint32_t parent, std::string_view label) {
     const auto made = static_cast<std::uint32_t>(tree_.nodes_.size());
     tree_.nodes_.push_back({.label = label, .parent = parent, .next = tree_.nodes_[parent].first_child});
-    in_table_.push_back(false);
+    children_.push_back(kRising);
     tree_.nodes_[parent].first_child = made;
+    std::uint8_t& count = children_[parent];
+    if (count != kInTable && (count & kFew) != kFew) ++count;
     return made;
   }
 
@@ -150,8 +153,15 @@ class NameTreeBuilder {
   std::uint64_t seed_;
   std::vector<Entry> table_;                 // open addressing
   std::size_t entries_ = 0;
-  std::vector<bool> in_table_;               // per node: are its children in the table
-  std::vector<std::uint32_t> path_;          // nodes of the name before
+  // Per node: how many children it has up to kFew, whether they came in rising order so far; or that they are in the table.
+  static constexpr std::uint8_t kFew = 0x0f, kRising = 0x10, kInTable = 0xff;
+  std::vector<std::uint8_t> children_;
+  struct Step {
+    std::uint32_t node;
+    std::size_t end;  // behind its component's dot, or where a dot would end
+  };
+  std::string_view before_;
+  std::vector<Step> path_;                   // of the name before
   std::vector<std::uint32_t> last_of_name_;  // per first tensor of a name
 };
 
@@ -168,6 +178,21 @@ std::vector<std::uint32_t> NameTree::natural_order() const {
     }
     while (node != kNone && nodes_[node].next == kNone) node = nodes_[node].parent;
     if (node != kNone) node = nodes_[node].next;
+  }
+  return order;
+}
+
+std::vector<std::uint32_t> natural_order(std::span<const Tensor> tensors) {
+  // Most files are in order, but for a few neighbours: sorted by insertion, as long as that takes few steps.
+  std::vector<std::uint32_t> order(tensors.size());
+  std::size_t steps_left = 4 * tensors.size();
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    std::size_t place = i;
+    for (; place > 0 && natural_less(tensors[i].name, tensors[order[place - 1]].name); --place) {
+      if (steps_left-- == 0) return NameTree(tensors).natural_order();
+      order[place] = order[place - 1];
+    }
+    order[place] = i;
   }
   return order;
 }

@@ -43,6 +43,9 @@ class NameTree {
   std::vector<std::uint32_t> same_name_;
 };
 
+/// NameTree::natural_order, without the tree where the tensors nearly stand in that order already.
+std::vector<std::uint32_t> natural_order(std::span<const Tensor> tensors);
+
 struct OutlineNode {
   std::string label;                     ///< "layers"; "0-2" for some of numbered siblings
   std::uint32_t parent = kNone;

@@ -245,8 +245,6 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) {
   return equals_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
-namespace {
-
 std::size_t common_prefix(std::string_view a, std::string_view b) {
   const std::size_t shorter = std::min(a.size(), b.size());
   const auto differing = [&](std::size_t at) { return load8(a.data() + at) ^ load8(b.data() + at); };
@@ -259,6 +257,8 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
   while (i < shorter && a[i] == b[i]) ++i;
   return i;
 }
+
+namespace {
 
 /// Cuts the run of digits off the front of `text`; the run is returned without leading zeros.
 std::string_view take_number(std::string_view& text) {

@@ -62,6 +62,8 @@ std::string lowered(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 bool starts_with_ignoring_case(std::string_view text, std::string_view prefix);
 
+/// How many bytes at the front are the same.
+std::size_t common_prefix(std::string_view a, std::string_view b);
 /// "layer.2" before "layer.10": runs of digits compare as numbers. A total order, equal only for equal texts.
 bool natural_less(std::string_view a, std::string_view b);
 /// '*' any text, '?' one character; everything else itself.

@@ -18,7 +18,7 @@ Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoi
     order.resize(checkpoint.tensors.size());
     std::iota(order.begin(), order.end(), 0u);
   } else {
-    order = analysis::NameTree(checkpoint.tensors).natural_order();
+    order = analysis::natural_order(checkpoint.tensors);
   }
   analysis::Selection selection = analysis::select(checkpoint, order, choice.patterns, filter);
   if (!selection.unmatched.empty()) return fail(analysis::no_such_tensor(checkpoint, selection.unmatched[0]));

@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kReferenceLimit = 100'000'000;        // the largest header that the reference reader takes
 constexpr std::uint64_t kPlausible = std::uint64_t{1} << 40;  // eight bytes of text are a larger number than this
+constexpr std::uint64_t kLargeHeader = 1 << 20;               // copying one costs more than faulting it in
 constexpr std::size_t kBytesPerEntry = 110;                   // typical, for first room only
 
 bool starts_object(std::string_view header) {
@@ -71,7 +72,7 @@ Probe probe_safetensors(const ProbeInput& input) {
 
 Result<Checkpoint> open_safetensors(const OpenInput& input) {
   ASSAY_TRY(const std::uint64_t length, header_length(input));
-  ASSAY_TRY(ByteBlock fetched, input.source->fetch(kLengthBytes, length));
+  ASSAY_TRY(ByteBlock fetched, length < kLargeHeader ? input.source->fetch(kLengthBytes, length) : input.source->view(kLengthBytes, length));
 
   Checkpoint checkpoint;
   checkpoint.format = "safetensors";

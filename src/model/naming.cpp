@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/arith.hpp"
+#include "base/endian.hpp"
 #include "base/text.hpp"
 
 namespace assay::model {
@@ -97,6 +98,24 @@ std::size_t wrapper_index(std::string_view segment) {
   return static_cast<std::size_t>(std::ranges::find(kWrappers, segment) - std::begin(kWrappers));
 }
 
+/// Whether a wrapper can be among the segments at all: one begins with '_' or "mo", the first one aside, which is often "model".
+bool may_be_wrapped(std::string_view name) {
+  if (name.starts_with('_') || name.starts_with(kModule)) return true;
+  constexpr auto repeated = [](char c) { return 0x0101010101010101u * std::uint64_t{static_cast<unsigned char>(c)}; };
+  const auto* bytes = reinterpret_cast<const std::byte*>(name.data());
+  std::size_t i = 0;
+  for (; i + 10 <= name.size(); i += 8) {
+    const auto dots = load_le<std::uint64_t>(bytes + i) ^ repeated('.'), next = load_le<std::uint64_t>(bytes + i + 1);
+    const auto after = load_le<std::uint64_t>(bytes + i + 2);
+    // A byte is zero where all of a pattern's letters stand.
+    const std::uint64_t underscore = dots | (next ^ repeated('_')), mo = dots | (next ^ repeated('m')) | (after ^ repeated('o'));
+    const auto zero = [](std::uint64_t word) { return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u; };
+    if ((zero(underscore) | zero(mo)) != 0) return true;
+  }
+  const std::string_view rest = name.substr(i);
+  return rest.find("._") != std::string_view::npos || rest.find(".mo") != std::string_view::npos;
+}
+
 // Calls each(segment, wrapper) for the segments in order; the wrapper is kNoWrapper for those that are none.
 template <class Each>
 void for_each_segment(std::string_view name, Each&& each) {
@@ -124,15 +143,18 @@ std::vector<Section> find_sections(const Checkpoint& checkpoint) {
   const bool is_optimizer = std::ranges::any_of(checkpoint.metadata, [](const MetadataEntry& e) { return e.key.starts_with("param_groups"); });
   bool training = false;
   std::vector<Guess> guesses(checkpoint.tensors.size());
-  std::string_view first_before, second_before;
+  std::string_view before;  // the first two segments and their dots
   for (std::size_t i = 0; i < guesses.size(); ++i) {
     std::string_view rest = checkpoint.tensors[i].name;
+    if (!before.empty() && rest.starts_with(before)) {
+      guesses[i] = guesses[i - 1];
+      continue;
+    }
+    const std::string_view name = rest;
     const std::string_view first = take_segment(rest), second = take_segment(rest);
-    const bool same = i > 0 && first == first_before && second == second_before;
-    guesses[i] = same ? guesses[i - 1] : guess(first, second, is_optimizer);
+    before = name.substr(0, rest.empty() ? 0 : name.size() - rest.size());
+    guesses[i] = guess(first, second, is_optimizer);
     training = training || guesses[i].shows_training;
-    first_before = first;
-    second_before = second;
   }
   std::array<Section, kParts> sections;
   std::vector<bool> counted(checkpoint.storages.size());
@@ -171,6 +193,7 @@ void note_wrappers(Checkpoint& checkpoint) {
   std::uint64_t names = 0;
   std::optional<std::string_view> example;
   for (const Tensor& tensor : checkpoint.tensors) {
+    if (!may_be_wrapped(tensor.name)) continue;
     bool any = false;
     for_each_segment(tensor.name, [&](std::string_view, std::size_t wrapper) {
       if (wrapper == kNoWrapper) return;

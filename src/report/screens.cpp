@@ -40,16 +40,23 @@ void write_tensor_table(Writer& out, const Style& style, const Checkpoint& check
                {.title = "NOTE"}});
   table.reserve(order.size());
   std::uint64_t parameters = 0, bytes = 0;
+  // Neighbours are often of one shape and size.
+  std::uint64_t size = 0;
+  std::string size_text = bytes_text(style, size);
+  std::span<const std::uint64_t> shape;
+  std::string text_of_shape = shape_text(style, shape);
   for (const std::uint32_t t : order) {
     const Tensor& tensor = checkpoint.tensors[t];
+    if (tensor.nbytes() != size) size_text = bytes_text(style, size = tensor.nbytes());
+    if (!std::ranges::equal(tensor.shape, shape)) text_of_shape = shape_text(style, shape = tensor.shape);
     parameters += summary.shares[t].parameters;
     bytes += summary.shares[t].bytes;
     put_name(table, style, tensor.name);
     // A dtype that no table has is shown as the file spells it.
     if (tensor.dtype == DType::unknown) put_name(table, style, tensor.source_dtype);
     else table.ascii_cell(dtype_name(tensor.dtype));
-    table.cell(shape_text(style, tensor.shape));
-    table.ascii_cell(tensor.dtype == DType::unknown ? std::string() : bytes_text(style, tensor.nbytes()));
+    table.cell(text_of_shape);
+    table.ascii_cell(tensor.dtype == DType::unknown ? std::string_view() : size_text);
     const auto offset = checkpoint.file_offset(tensor);
     table.ascii_cell(offset ? hex(*offset) : std::string(), Tone::faint);
     const CheckpointFile* file = many_files ? checkpoint.file_of(tensor) : nullptr;

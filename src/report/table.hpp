@@ -28,6 +28,8 @@ class Table {
   void cell(std::string_view text, Tone tone = Tone::plain) { cell(text, display_width(text), tone); }
   /// The same for text of ASCII alone, which needs no measuring.
   void ascii_cell(std::string_view text, Tone tone = Tone::plain) { cell(text, text.size(), tone); }
+  /// The same for text whose columns are known.
+  void cell(std::string_view text, std::size_t width, Tone tone);
   /// Makes room for that many rows at once.
   void reserve(std::size_t rows);
   std::size_t rows() const { return cells_.size() / columns_.size(); }
@@ -35,7 +37,6 @@ class Table {
   void write(Writer& out, const Style& style) const;
 
  private:
-  void cell(std::string_view text, std::size_t width, Tone tone);
   struct Cell {
     std::uint32_t size;        // bytes of text_, behind those of the cell before
     std::uint32_t width : 28;  // columns
@@ -46,17 +47,12 @@ class Table {
     std::vector<std::size_t> width;  // per column
   };
   Plan plan(const Style& style) const;
-  struct Piece {
-    std::string_view text;
-    std::size_t width;  // of the text
-    Tone tone;
-  };
-  /// `spaces` are owed from the cells before, and are only paid when something follows.
-  void write_cell(Writer& out, const Style& style, Piece piece, const Column& column, std::size_t width, std::size_t& spaces) const;
+  void write_row(Writer& out, const Style& style, const Plan& plan, const Cell* cells, const char* text) const;
 
   std::vector<Column> columns_;
   std::vector<std::size_t> widest_;
-  std::string text_;
+  std::size_t column_ = 0;  // of the next cell
+  Writer text_;
   std::vector<Cell> cells_;
 };
 
