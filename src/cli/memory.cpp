@@ -6,6 +6,7 @@
 #include <new>
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include <malloc.h>
 #include <sys/mman.h>
 
 namespace {
@@ -19,6 +20,9 @@ void* allocate(std::size_t size) noexcept {
   if (memory != nullptr) ::madvise(memory, size & ~(kLargePage - 1), MADV_HUGEPAGE);  // the end is left to small pages: it may never be touched
   return memory;
 }
+
+// What is freed is kept for the next array, not handed back and fetched anew.
+[[maybe_unused]] const int kKept = ::mallopt(M_MMAP_THRESHOLD, 64 << 20) + ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
 
 }  // namespace
 

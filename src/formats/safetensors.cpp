@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kReferenceLimit = 100'000'000;        // the largest header that the reference reader takes
 constexpr std::uint64_t kPlausible = std::uint64_t{1} << 40;  // eight bytes of text are a larger number than this
-constexpr std::uint64_t kLargeHeader = 1 << 20;               // copying one costs more than faulting it in
+constexpr std::uint64_t kLargeHeader = 128 << 10;             // copying one costs more than faulting it in
 constexpr std::size_t kBytesPerEntry = 110;                   // typical, for first room only
 
 bool starts_object(std::string_view header) {

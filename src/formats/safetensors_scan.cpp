@@ -105,10 +105,12 @@ class Scanner {
     return literal("}");
   }
 
-  /// By the first entries' length, how many there will be: vectors that grow copy everything several times.
+  /// By the first entries' length, how many there will be: vectors that grow copy everything several times. In coarse steps, so that
+  /// the shards of a set ask for the same and each finds what the one before gave back.
   void make_room() {
-    const auto used = static_cast<std::size_t>(p_ - begin_);
-    layout_.reserve(static_cast<std::size_t>(end_ - begin_) / (used / kFirstEntries) + kFirstEntries);
+    constexpr std::size_t kStep = 512;
+    const std::size_t entry = static_cast<std::size_t>(p_ - begin_) / kFirstEntries;
+    layout_.reserve((static_cast<std::size_t>(end_ - begin_) / entry / kStep + 1) * kStep);
   }
 
   const char* begin_;
