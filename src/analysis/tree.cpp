@@ -182,13 +182,31 @@ std::vector<std::uint32_t> NameTree::natural_order() const {
   return order;
 }
 
+namespace {
+
+/// Whether the tree has `a` before `b`: by the first components that differ.
+bool name_before(std::string_view a, std::string_view b) {
+  const std::size_t same = common_prefix(a, b);
+  if (same == a.size() || same == b.size()) {
+    // One name goes on: with a component of its own, or within the last one that both have.
+    if (a.size() == b.size()) return false;
+    const std::string_view longer = a.size() < b.size() ? b : a;
+    if (longer[same] == '.') return a.size() < b.size();
+  }
+  const std::size_t dot = same == 0 ? std::string_view::npos : a.rfind('.', same - 1);
+  const std::size_t start = dot == std::string_view::npos ? 0 : dot + 1;
+  return natural_less(a.substr(start, a.find('.', same) - start), b.substr(start, b.find('.', same) - start));
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> natural_order(std::span<const Tensor> tensors) {
   // Most files are in order, but for a few neighbours: sorted by insertion, as long as that takes few steps.
   std::vector<std::uint32_t> order(tensors.size());
   std::size_t steps_left = 4 * tensors.size();
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     std::size_t place = i;
-    for (; place > 0 && natural_less(tensors[i].name, tensors[order[place - 1]].name); --place) {
+    for (; place > 0 && name_before(tensors[i].name, tensors[order[place - 1]].name); --place) {
       if (steps_left-- == 0) return NameTree(tensors).natural_order();
       order[place] = order[place - 1];
     }

@@ -23,8 +23,8 @@ class Writer {
   Writer() = default;
   /// Hands the text on whenever 64 KiB have come together, and on flush().
   Writer(Drain drain, void* state) : drain_(drain), state_(state) {}
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
+  Writer(Writer&& other) noexcept
+      : drain_(other.drain_), state_(other.state_), buffer_(std::move(other.buffer_)), size_(std::exchange(other.size_, 0)), used_(std::exchange(other.used_, 0)) {}
 
   void put(std::string_view text) {
     if (text.empty()) return;

@@ -74,6 +74,28 @@ TEST(NameTree, FindsNodesInAnyOrderOfTheFile) {
   EXPECT_TRUE(std::ranges::is_sorted(names, natural_less));
 }
 
+// What is nearly in order takes another way than the tree; both must agree, ties in file order.
+TEST(NameTree, TheShortWayToTheOrderIsTheTreesOwn) {
+  const std::string_view labels[] = {"", "a", "ab", "a b", "a-b", "1", "01", "10", "2", "x9", "x10"};
+  Lines names;
+  for (const std::string_view a : labels) {
+    names.emplace_back(a);
+    for (const std::string_view b : labels) {
+      names.push_back(concat(a, ".", b));
+      for (const std::string_view c : labels) names.push_back(concat(a, ".", b, ".", c));
+    }
+  }
+  Checkpoint all = checkpoint_of({});
+  for (const std::string& name : names) add_tensor(all, name);
+  for (const std::uint32_t t : NameTree(all.tensors).natural_order()) names[t].clear(), names.emplace_back(all.tensors[t].name);
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2));
+  for (std::size_t i = 2; i < names.size(); i += 3) std::swap(names[i], names[i - 2]);
+  Checkpoint nearly = checkpoint_of({});
+  for (const std::string& name : names) add_tensor(nearly, name);
+  add_tensor(nearly, names.back());
+  EXPECT_EQ(natural_order(nearly.tensors), NameTree(nearly.tensors).natural_order());
+}
+
 TEST(NameTree, GrowsWithTheTensorsNotWithTheDots) {
   Checkpoint checkpoint = checkpoint_of({});
   std::string dots(5000, '.');
