@@ -8,10 +8,12 @@
 #include <memory>
 #include <vector>
 
+#include "analysis/verify/verify.hpp"
 #include "assay/values.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "formats/format.hpp"
+#include "model/byte_map.hpp"
 
 namespace assay::fuzz {
 
@@ -102,6 +104,33 @@ void read_some_values(const Checkpoint& checkpoint) {
     if (plain) require(first && last, "a readable tensor in the file can be read");
     require(!reader->read_f64(tensor.numel, std::span(values).first(1)), "reading behind the last element is an error");
   }
+}
+
+bool passes_verify(const FileSet& files, const Checkpoint& checkpoint) {
+  const auto maps = model::map_bytes(files, checkpoint);
+  require(maps.has_value(), "a file in memory has a map");
+  for (const model::ByteMap& map : *maps) {
+    std::uint64_t at = 0;
+    for (const model::Part& part : map.parts) {
+      require(part.offset == at && part.length > 0, "the parts of a map follow each other");
+      at = part.end();
+    }
+    require(at == map.size, "the parts of a map fill the file");
+  }
+  Findings findings;
+  const auto headers = analysis::check_headers(checkpoint, *maps, {}, findings);
+  auto pass = analysis::Pass::plan(checkpoint, {.values = true, .block_bytes = 4096});
+  require(headers && pass, "a file in memory is verified");
+  for (std::size_t i = 0; i < pass->blocks().size(); ++i) {
+    const auto bytes = pass->read(i);
+    require(bytes.has_value(), "a block of the file is read");
+    pass->fold(pass->check(i, bytes->view()));
+  }
+  for (std::size_t i = 0; i < pass->jobs(); ++i) pass->run_job(i);
+  const auto contents = analysis::check_contents(checkpoint, *pass, false, findings);
+  require(contents.has_value(), "a file in memory is verified");
+  const auto fails = [](const analysis::Check& check) { return check.verdict == analysis::CheckVerdict::fail; };
+  return std::ranges::none_of(*headers, fails) && std::ranges::none_of(*contents, fails);
 }
 
 std::string told(const Result<Checkpoint>& opened) {

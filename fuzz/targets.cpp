@@ -20,6 +20,7 @@ constexpr Target kTargets[] = {
     {"npz", formats_npz},
     {"plain_pickle", formats_pickle},
     {"ranges", opening_ranges},
+    {"verify", opening_verify},
     {"scan", scan_file},
     {"decode", values_decode},
     {"strides", values_strides},

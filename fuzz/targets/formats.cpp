@@ -76,6 +76,14 @@ void opening_ranges(Bytes input) {
   require(told(whole) == told(parts), "a file opened by ranges is the same");
 }
 
+/// Every byte of what opens has one owner, and verifying it ends.
+void opening_verify(Bytes input) {
+  SourceSet set("set", "x.pt");
+  set.add("x.pt", MemorySource::borrow(input));
+  const auto opened = open(set);
+  if (opened) (void)passes_verify(set, *opened);
+}
+
 /// A scan answers every file, and says how far it got.
 void scan_file(Bytes input) {
   const auto source = MemorySource::borrow(input);
