@@ -125,6 +125,12 @@ Result<void> map_pickle(ByteMapBuilder& map, const Limits& limits) {
   return {};
 }
 
+/// Tables stand between and around the storages.
+Result<void> map_torch_mobile(ByteMapBuilder& map, const Limits&) {
+  map.add(PartKind::member, 0, map.source().size(), "module");
+  return {};
+}
+
 /// The metadata is a pickle; what it describes are archives one behind the other, or a safetensors file.
 Result<void> map_dcp(ByteMapBuilder& map, const Limits& limits) {
   const ByteSource& source = map.source();

@@ -15,6 +15,7 @@ Result<void> map_zip(model::ByteMapBuilder& map, const Limits& limits);
 Result<void> map_torch_legacy(model::ByteMapBuilder& map, const Limits& limits);
 Result<void> map_torch_tar(model::ByteMapBuilder& map, const Limits& limits);
 Result<void> map_npy(model::ByteMapBuilder& map, const Limits& limits);
+Result<void> map_torch_mobile(model::ByteMapBuilder& map, const Limits& limits);
 Result<void> map_dcp(model::ByteMapBuilder& map, const Limits& limits);
 Result<void> map_pickle(model::ByteMapBuilder& map, const Limits& limits);
 

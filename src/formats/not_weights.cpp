@@ -72,7 +72,6 @@ constexpr Magic kMagics[] = {
     {0, "7z\xbc\xaf\x27\x1c"sv, Code::seven_zip, "7z archive"},
     {0, "Rar!\x1a\x07"sv, Code::rar, "RAR archive"},
     {0, "PYTORCH1"sv, Code::unsupported_format, "torch preview container from before 1.0, which torch itself no longer reads"},
-    {4, "PTMF"sv, Code::unsupported_format, "torch mobile FlatBuffer module"},
     {4, "TFL3"sv, Code::tensorflow, "TensorFlow Lite model"},
     {0,
      "\x7f"

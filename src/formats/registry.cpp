@@ -14,6 +14,7 @@
 #include "formats/shard_set.hpp"
 #include "formats/torch_dcp.hpp"
 #include "formats/torch_legacy.hpp"
+#include "formats/torch_mobile.hpp"
 #include "formats/torch_tar.hpp"
 #include "formats/torch_zip.hpp"
 #include "model/naming.hpp"
@@ -39,6 +40,7 @@ constexpr Format kFormats[] = {
     {"deepspeed-zero", "DeepSpeed ZeRO checkpoint", "_optim_states.pt", probe_deepspeed, open_deepspeed},
     {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true, map_torch_legacy},
     {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar, false, map_torch_tar},
+    {"torch-mobile", "PyTorch mobile module (FlatBuffer)", ".ptl .ff", probe_torch_mobile, open_torch_mobile, true, map_torch_mobile},
     {"npy", "NumPy array", ".npy", probe_npy, open_npy, true, map_npy},
     {"npz", "NumPy archive", ".npz", probe_npz, open_npz, false, map_zip},
     {"pickle", "Python pickle", ".pkl .pickle .joblib", probe_pickle, open_pickle, false, map_pickle},

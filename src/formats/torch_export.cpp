@@ -9,6 +9,8 @@
 //   data/constants/<name>_constants_config.json the same form; data/constants/tensor_<i>, custom_obj_<i> (no tensors)
 //   data/weights/<name>.pt data/constants/<name>.pt   for a time: a torch.save file of all of them instead
 //   data/sample_inputs/<name>.pt                no weights
+//   data/aotinductor/<name>/weights_config.json {"fc.weight": ["weight_0", [2, 3], [3, 1], 0], …}: record, sizes, strides, offset; its weight_<i>
+//                                               are torch.save files (torch/aoti_weights.hpp)
 //
 // Before, without a root folder, written by Python's zipfile:
 //
@@ -23,6 +25,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
+#include "formats/torch/aoti_weights.hpp"
 #include "formats/torch/nested_file.hpp"
 #include "formats/torch_zip.hpp"
 
@@ -227,7 +230,7 @@ Result<void> list_torch_export(const Archive& archive, Checkpoint& checkpoint) {
       }
     }
   }
-  return {};
+  return torch::list_aoti_weights(archive, checkpoint);
 }
 
 }  // namespace assay::formats

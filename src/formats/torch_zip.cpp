@@ -9,6 +9,7 @@
 // TorchScript adds
 //   <root>/constants.pkl      a pickle of a tuple of tensors, in frozen modules all weights; their storages at constants/<key>
 //   <root>/code/ debug_pkl bytecode.pkl traced_inputs/   hold no weights
+//   <root>/model.json instead of pickles in torch 1.0 to 1.3 (torch_model_json.hpp)
 // torch.package has, instead of data.pkl,
 //   <root>/<package>/<resource>   pickles (protocol 3) among other files; their storages at .data/<key>.storage
 //   <root>/.data/ts_code/<n>/data.pkl   TorchScript modules, their storages in .data/ too
@@ -27,6 +28,7 @@
 #include "containers/zip.hpp"
 #include "formats/torch/zip_archive.hpp"
 #include "formats/torch_export.hpp"
+#include "formats/torch_model_json.hpp"
 
 namespace assay::formats {
 
@@ -203,6 +205,9 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
     checkpoint.format = "torch-package";
     ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
     ASSAY_CHECK(list_package(archive, checkpoint));
+  } else if (!nested && has_model_json(archive)) {
+    checkpoint.format = "torch-script";
+    ASSAY_CHECK(list_model_json(archive, checkpoint));
   } else {
     ASSAY_CHECK(list_state(archive, prefix, checkpoint));
   }
@@ -229,7 +234,8 @@ bool tail_lists(const ProbeInput& input, std::string_view record) {
 }  // namespace
 
 Probe probe_torch_script(const ProbeInput& input) {
-  return tail_lists(input, "constants.pkl") ? Probe{100, "zip that lists constants.pkl"} : Probe{};
+  if (tail_lists(input, "constants.pkl")) return {100, "zip that lists constants.pkl"};
+  return tail_lists(input, "model.json") && tail_lists(input, "version") ? Probe{60, "zip that lists model.json"} : Probe{};
 }
 
 Probe probe_torch_package(const ProbeInput& input) {

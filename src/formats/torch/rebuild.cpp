@@ -58,6 +58,8 @@ void rebuild_parameter(const Call& call, Rebuilt& out) {
 }
 
 // A state that is a dict, or (dict or None, slots); anything else a class with __setstate__ wanted.
+void add_attributes(const Graph& graph, Node state, Rebuilt& out);  // as a module's, where it is one
+
 void add_state(const Graph& graph, Node state, Rebuilt& out) {
   const Kind kind = kind_of(graph, state);
   if (kind == Kind::dict) {
@@ -133,10 +135,19 @@ void rebuild_nested(const Call& call, Rebuilt& out) {
   add_parts(call, call.args, {"values", "sizes", "strides", "storage_offsets"}, out);
 }
 
-// ({values, offsets, lengths, …},)
+// ({values, offsets, lengths, …},); what else is there are caches
 void rebuild_jagged(const Call& call, Rebuilt& out) {
   out.form = Form::container;
-  out.groups.push_back({GroupKind::pairs, call.arg(0)});
+  for (const std::string_view label : {"values", "offsets", "lengths"}) {
+    const Node part = kind_of(call.graph, call.arg(0)) == Kind::dict ? call.graph.get(call.arg(0), label) : kNoNode;
+    if (kind_of(call.graph, part) != Kind::none) out.parts.push_back({label, part});
+  }
+}
+
+// (dict of the module, …): a traced module, with its code as text
+void rebuild_traced_module(const Call& call, Rebuilt& out) {
+  out.form = Form::container;
+  add_attributes(call.graph, call.arg(0), out);
 }
 
 // (dtype, size, stride, requires_grad)
@@ -175,7 +186,7 @@ void rebuild_from_type(const Call& call, Rebuilt& out) {
     out.is_object = true;
     out.text = type;
   }
-  add_state(graph, call.arg(3), out);
+  if (row == nullptr || row->handler != rebuild_jagged) add_state(graph, call.arg(3), out);  // there the same tensors once more
 }
 
 // Parameter(tensor[, requires_grad]), Variable(tensor); before 0.4 the tensor could come by BUILD: (data, _, hooks, requires_grad,
@@ -239,6 +250,8 @@ constexpr Row kRows[] = {
     {"torch*", "_rebuild_sparse_csr_tensor", rebuild_sparse},
     {"torch*", "_rebuild_nested_tensor", rebuild_nested},
     {"torch*", "_rebuild_njt", rebuild_jagged},
+    {"torch.fx*", "reduce_graph_module", rebuild_traced_module},
+    {"torch.fx*", "reduce_deploy_graph_module", rebuild_traced_module},
     {"torch*", "_rebuild_meta_tensor_no_storage", rebuild_meta},
     {"torch*", "_rebuild_device_tensor_from_numpy", rebuild_on_device},
     {"torch*", "_rebuild_xla_tensor", rebuild_on_device},
@@ -316,6 +329,9 @@ constexpr struct {
   std::string_view module, name;  // name "" means all of them
 } kKnownGlobals[] = {
     {"torch.nn*", ""},         {"torch.optim*", ""},         {"torch.nested*", ""},     {"torch._dynamo.decorators", "_DimRange"},
+    {"torch.ao.nn*", ""},      {"torch", "ScriptObject"}, {"torch.distributed.remote_device", "_remote_device"},
+    {"torch.distributed.tensor*", ""}, {"torch.distributed._tensor*", ""}, {"torch.distributed._shard*", ""}, {"torch.distributed.device_mesh", "DeviceMesh"},
+    {"torch.distributed._mesh_layout", ""},
     {"builtins", "object"},    {"builtins", "int"},          {"builtins", "float"},     {"builtins", "str"},
     {"builtins", "bool"},      {"builtins", "slice"},        {"builtins", "range"},     {"builtins", "long"},
     {"builtins", "unicode"},   {"builtins", "xrange"},       {"collections", ""},       {"copyreg", "_reconstructor"},
@@ -378,6 +394,11 @@ bool all_plain(const Graph& graph, Node sequence) {
   return true;
 }
 
+void add_attributes(const Graph& graph, Node state, Rebuilt& out) {
+  if (is_module_state(graph, state)) add_module_groups(graph, state, out);
+  else add_state(graph, state, out);
+}
+
 }  // namespace
 
 void Rebuilt::clear() {
@@ -394,10 +415,7 @@ void Rebuilt::clear() {
 }
 
 void add_object_groups(const Graph& graph, Node object, Rebuilt& out) {
-  for (const Node state : graph.states(object)) {
-    if (is_module_state(graph, state)) add_module_groups(graph, state, out);
-    else add_state(graph, state, out);
-  }
+  for (const Node state : graph.states(object)) add_attributes(graph, state, out);
   if (graph.pair_count(object) > 0) out.groups.push_back({GroupKind::pairs, object});
   if (graph.length(object) > 0) out.groups.push_back({GroupKind::items, object});
 }

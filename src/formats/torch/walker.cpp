@@ -121,6 +121,7 @@ bool Walker::skip_attribute(const Frame& frame, Node key, Node value) const {
   if (name == "_metadata" || name == "_is_full_backward_hook") return true;
   if (frame.group.kind == GroupKind::attributes) return false;
   if (name == "_parameters" || name == "_buffers" || name == "_modules" || name == "_non_persistent_buffers_set") return true;
+  if (name == "_flat_weights" || name == "_flat_weights_names") return true;  // of recurrent layers: their parameters again
   // A module's own bookkeeping: hook tables that are nearly always empty.
   if (!name.starts_with('_')) return false;
   if (kind == Kind::none || (kind == Kind::boolean && !graph_.boolean(value))) return true;

@@ -22,6 +22,23 @@ TEST_P(TorchRealFile, ReadsAsTorchDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Written, TorchRealFile, testing::ValuesIn(expected_files()), test_name);
 
+class TorchSpecialFile : public testing::TestWithParam<ExpectedFile> {};
+
+TEST_P(TorchSpecialFile, ReadsAsTorchDoes) {
+  const auto files = open_path(std::string(ASSAY_TEST_DATA) + "/special/" + GetParam().name);
+  ASSERT_TRUE(files);
+  auto checkpoint = open(**files);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().what();
+  EXPECT_TRUE(checkpoint->complete);
+  EXPECT_FALSE(checkpoint->findings.any_at_least(Severity::warning)) << checkpoint->findings.list().front().message;
+  std::string names;
+  for (const Tensor& tensor : checkpoint->tensors) names += std::string(tensor.name) + ' ';
+  EXPECT_EQ(checkpoint->tensors.size(), GetParam().tensors.size()) << names;
+  expect_tensors(*checkpoint, GetParam(), "tensor");
+}
+
+INSTANTIATE_TEST_SUITE_P(Written, TorchSpecialFile, testing::ValuesIn(expected_files("special")), test_name);
+
 TEST(TorchRealFiles, AreAllThere) { EXPECT_GE(expected_files().size(), 37u); }
 
 std::map<std::string, MetadataEntry> metadata_of(const Checkpoint& checkpoint) {
