@@ -62,6 +62,13 @@ constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every
 constexpr Argument kTensorAndSlice[] = {kFile,
                                         {"NAME", Value::text, true, false, "a tensor"},
                                         {"SLICE", Value::text, false, false, "a part of it, as in numpy: '[0:8, -1]'; all of it without"}};
+constexpr Flag kShowFlags[] = {{"--format", 'F', Value::text, "FORMS", "number (four digits), exact, hex, bits (sign, exponent and mantissa apart), or several with commas; number without it"},
+                               {"--limit", 'n', Value::number, "N", "at most N rows, from both ends; 24 without it"},
+                               {"--all", 'a', Value::none, "", "every row and column, however many"}};
+constexpr Example kShowExamples[] = {{"assay show model.safetensors lm_head.weight '[0:8, -4:]'", "the corner of a matrix"},
+                                     {"assay show model.pt w '[1203, 77]'", "one element: its value, code, bits and place in the file"},
+                                     {"assay show model.pt w '[::100, 0:4]' -F number,hex", "every 100th row, with codes"}};
+
 constexpr Flag kHeatmapFlags[] = {
     {"--pool", 'p', Value::choice, "absmax|mean|rms|zeros", "what a cell shows of its elements; without it the value of largest magnitude, with its sign"},
     {"--sample", 0, Value::none, "", "one element a cell: reads only what is drawn; marked as sampled"},
@@ -167,6 +174,10 @@ constexpr Command kCommands[] = {
      "One line a tensor: name, dtype, shape, then every value. Tabs stand between the fields, spaces between values. Floats are the "
      "shortest text that reads back to the same number. Values are streamed, never held.",
      kFileAndPatterns, kDumpFlags, kDumpExamples, true, run_dump},
+    {"show", "", "numbers of a slice, as a table",
+     "Slices are written as in numpy: indices, start:stop:step, negative ones from the end, '...'. Of more than two dimensions all but the "
+     "last are stacked. What does not fit is left out from the middle; --json has all of it.",
+     kTensorAndSlice, kShowFlags, kShowExamples, false, run_show},
     {"heatmap", "", "a picture of a tensor",
      "Every cell stands for a block of elements. Shows hot columns and dead rows by name. Reads the tensor once, or with --sample "
      "only the elements that are drawn.",

@@ -120,6 +120,7 @@ int run_pickle(Context& context);
 int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);
+int run_show(Context& context);
 int run_heatmap(Context& context);
 int run_verify(Context& context);
 int run_help(Context& context);
