@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "base/text.hpp"
@@ -28,8 +29,17 @@ double magnitude_quantile(const analysis::Heatmap& map, double share) {
 
 std::optional<double> number_in(std::string_view text) {
   double value = 0;
+#ifdef __cpp_lib_to_chars
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc()) return std::nullopt;
+  const bool whole = end == text.data() + text.size();
+#else  // libc++ 19 reads no floating-point numbers yet
+  const std::string terminated(text);
+  char* end = nullptr;
+  value = std::strtod(terminated.c_str(), &end);
+  const bool whole = end == terminated.c_str() + text.size();
+#endif
+  if (text.empty() || !whole || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
