@@ -107,7 +107,7 @@ def compare(data, log, document):
                 missing.append("extension %d" % codes[module, name])
         elif max(len(module), len(name.encode("utf-8", "replace"))) > LONGEST_NAME and document["status"] == "incomplete":
             continue  # said to be beyond the limit
-        elif module + "." + name not in told:
+        elif (module or "?") + "." + (name or "?") not in told:
             missing.append("import %.60r" % (module + "." + name))
     for name, times in log.calls.items():
         pair = tuple(name.split(".", 1))

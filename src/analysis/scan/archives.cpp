@@ -5,6 +5,7 @@
 
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/sniff.hpp"
+#include "analysis/scan/weights_only.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -142,8 +143,9 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
   const ZipKind kind = kind_of(directory);
   if (piece.name.empty()) {
     weights_target_ = torch_root(directory);
-    if (kind.torch_script) {
-      report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``"};
+    ASSAY_TRY(auto refusal, weights_only_refuses_archive(piece.source, directory, torch_folder(directory), limits_));
+    if (refusal && !weights_target_.empty()) {
+      report_.weights_only = {WeightsOnly::Answer::refuses, *std::move(refusal)};
       weights_target_.clear();
     }
     if (weights_target_.empty()) weights_target_ = "/";
@@ -152,12 +154,26 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
     ASSAY_CHECK(scan_rest(piece, row, 0, directory.prefix, "before the archive"));
   }
   ASSAY_CHECK(scan_members(piece, row, directory, kind, local));
+  if (piece.name.empty()) find_missing_storages(directory);
   if (directory.cut) {
     ASSAY_CHECK(scan_cut(piece, row, *directory.cut, kind));
   }
   ASSAY_CHECK(scan_unlisted(piece, row, directory, kind));
   if (directory.end_offset < piece.source.size()) return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
   return {};
+}
+
+/// Torch looks each storage up when its tensor is made.
+void Scanner::find_missing_storages(const zip::Directory& directory) {
+  WeightsOnly& answer = report_.weights_only;
+  if (answer.answer != WeightsOnly::Answer::accepts) return;
+  const std::string folder = lowered(torch_folder(directory));
+  for (const std::string& known : storage_keys_) {
+    const std::string_view at = known;
+    if (!at.starts_with(folder) || at.size() <= folder.size() || at[folder.size()] != '\n') continue;
+    const std::string_view key = at.substr(folder.size() + 1);
+    if (directory.find(concat(folder, "data/", key)) == nullptr) answer = {WeightsOnly::Answer::refuses, concat("failed locating file data/", escape(key, 60), ": file not found")};
+  }
 }
 
 Result<void> Scanner::scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local) {

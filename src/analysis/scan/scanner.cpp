@@ -110,6 +110,7 @@ Result<void> Scanner::scan(const Piece& piece) {
   const std::uint64_t size = piece.source.size();
   if (size == 0) {
     add_row(piece, "empty");
+    if (!weights_target_.empty() && piece.name == weights_target_) report_.weights_only = {WeightsOnly::Answer::refuses, "the pickle is empty"};
     return {};
   }
   ASSAY_TRY(const ByteBlock block, piece.source.fetch(0, std::min<std::uint64_t>(size, kSniffed)));
@@ -119,6 +120,10 @@ Result<void> Scanner::scan(const Piece& piece) {
   if (framed) return {};
   ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
   if (pickled) return {};
+  if (!weights_target_.empty() && piece.name == weights_target_) {
+    ASSAY_TRY(const Stream stream, parse_at(piece, 0));  // torch takes it for a pickle all the same
+    ask_weights_only(piece, row, stream, 1);
+  }
   const Known known = recognise(head);
   report_.members[row].kind = known.kind;
   if (known.kind == "text" || known.kind == "json") return scan_text(piece, row);

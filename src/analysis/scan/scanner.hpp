@@ -91,6 +91,7 @@ class Scanner {
   Result<void> scan_zips(const Piece& piece, Row row);
   Result<void> scan_zip(const Piece& piece, Row row);
   Result<void> scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local);
+  void find_missing_storages(const zip::Directory& directory);
   /// What the directory does not list: members between its members, a second directory, bytes of no use (unlisted.cpp).
   Result<void> scan_unlisted(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind);
   Result<void> scan_gap_members(const Piece& piece, Row row, const zip::Directory& directory, zip::Gap gap, const ZipKind& kind, std::unordered_set<std::uint64_t>& seen);
@@ -142,6 +143,7 @@ class Scanner {
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
   Result<void> scan_bytes(const Piece& piece, Row row, const pickle::Graph& graph, pickle::Node node);
   void note_broken(const Piece& piece, Row row, const Stream& stream);
+  void refuse_legacy(const Piece& piece, std::string_view why);
   void ask_weights_only(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
 
   const Options& options_;

@@ -29,6 +29,8 @@ constexpr std::uint64_t kFirstWindow = 4096;
 constexpr std::uint64_t kWindowGrowth = 16;
 constexpr std::uint64_t kFarFrame = std::uint64_t{64} << 20;
 constexpr std::uint32_t kMostStreams = 1'000'000;
+constexpr std::uint32_t kLegacyPickles = 5;
+constexpr std::int64_t kLegacyVersion = 1001;
 constexpr std::uint64_t kBlankChecked = std::uint64_t{64} << 20;
 
 bool has_kind(const pickle::Graph& graph, pickle::EventKind kind) {
@@ -161,7 +163,10 @@ Result<void> Scanner::scan_streams(const Piece& piece, Row row, std::uint64_t be
       ASSAY_TRY(stream, parse_at(piece, position));
     }
     const pickle::Graph& graph = stream.graph;
-    if (n > 1 && !graph.reached_stop() && graph.events().empty()) return scan_gap(piece, row, position, "behind the last pickle", Status::incomplete);
+    if (n > 1 && !graph.reached_stop() && graph.events().empty()) {
+      ask_weights_only(piece, row, stream, n);
+      return scan_gap(piece, row, position, "behind the last pickle", Status::incomplete);
+    }
     report_.pickle_bytes += graph.end_offset() - position;
     report_.members[row].streams = n;
     note_broken(piece, row, stream);
@@ -173,18 +178,26 @@ Result<void> Scanner::scan_streams(const Piece& piece, Row row, std::uint64_t be
     ASSAY_TRY(const RawStorages::Step step, raw.step_over(piece.source, position, n));
     if (step.broken) {
       take_error(row, piece, *step.broken);
+      refuse_legacy(piece, step.broken->what());
       return scan_gap(piece, row, position, "where storages should be", Status::malformed);
     }
     if (step.bytes != 0) {
       ASSAY_CHECK(scan_hidden(piece, row, position));
       position += step.bytes;
     }
+    if (position >= size && n < kLegacyPickles) refuse_legacy(piece, concat("the file ends after ", n, " of its 5 pickles"));
     if (position < size && n == 1) {
       ASSAY_TRY(const bool blank, is_blank(piece.source, position));
       if (blank) return {};
     }
   }
   return {};
+}
+
+/// What torch finds wrong with a file of the form before 1.6, beside its pickles.
+void Scanner::refuse_legacy(const Piece& piece, std::string_view why) {
+  if (!piece.name.empty() || !legacy_ || report_.weights_only.answer != WeightsOnly::Answer::accepts) return;
+  report_.weights_only = {WeightsOnly::Answer::refuses, std::string(why)};
 }
 
 /// Raw bytes may still be a pickle to somebody who reads on: torch looks at their count only.
@@ -243,10 +256,9 @@ Result<void> Scanner::judge(const Piece& piece, Row row, const Stream& stream, s
 }
 
 void Scanner::ask_weights_only(const Piece& piece, Row row, const Stream& stream, std::uint32_t number) {
-  constexpr std::uint32_t kLegacyPickles = 5;
   WeightsOnly& answer = report_.weights_only;
   const auto ask = [&] {
-    const auto refusal = weights_only_refusal(stream.graph, stream.bytes.view());
+    const auto refusal = weights_only_refusal(stream.graph, stream.bytes.view(), legacy_ ? kLegacyIdParts : kZipIdParts);
     answer.answer = refusal ? WeightsOnly::Answer::refuses : WeightsOnly::Answer::accepts;
     answer.reason = refusal.value_or("");
   };
@@ -263,6 +275,9 @@ void Scanner::ask_weights_only(const Piece& piece, Row row, const Stream& stream
     answer = {WeightsOnly::Answer::refuses, "Invalid magic number; corrupt file?"};
   } else if (legacy_ && number <= kLegacyPickles && answer.answer == WeightsOnly::Answer::accepts) {
     ask();
+    const pickle::Node root = stream.graph.root();
+    if (number == 2 && (stream.graph.kind(root) != pickle::Kind::integer || stream.graph.integer(root) != kLegacyVersion))
+      refuse_legacy(piece, concat("Invalid protocol version: ", pickle::describe(stream.graph, root, 40)));
   }
 }
 

@@ -143,7 +143,12 @@ bool refuses_state(const Machine& m, Node object, Node state) {
 void load_build(Machine& m, const Step&) {
   if (!m.need(2)) return;
   const Node state = m.top(), object = m.stack[m.stack.size() - 2];
-  if (refuses_state(m, object, state)) return m.malformed(concat("of ", a_kind(m.kind(object)), " with ", a_kind(m.kind(state))));
+  if (refuses_state(m, object, state)) {
+    m.complain(Code::malformed_pickle, concat("of ", a_kind(m.kind(object)), " with ", a_kind(m.kind(state))));
+    // Torch's own reader does not ask where there is nothing to set.
+    const Cell& cell = m.data.cells[state];
+    if (cell.kind != Kind::dict || cell.size != 0) return m.end();
+  }
   m.log(EventKind::build, object, state);
   Cell& cell = m.data.cells[object];
   if (cell.states == 0) {

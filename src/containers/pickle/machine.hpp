@@ -41,6 +41,7 @@ struct Machine {
   void limit(std::string_view what, std::uint64_t most);
   /// Breaks the stream for CPython, but not the parse: other readers go on here.
   void complain(Code code, std::string_view text);
+  void end() { ended = true; }
 
   // The stack. `need` breaks when fewer than n items are above the topmost mark.
   std::size_t fence() const { return marks.empty() ? 0 : marks.back(); }
