@@ -15,9 +15,11 @@
 #include "base/try.hpp"
 #include "capi/handle.hpp"
 #include "formats/write.hpp"
+#include "model/byte_map.hpp"
 #include "model/synthetic.hpp"
 #include "report/doctor_report.hpp"
 #include "report/documents.hpp"
+#include "report/map_report.hpp"
 #include "report/moe_report.hpp"
 #include "report/scan_report.hpp"
 
@@ -135,6 +137,12 @@ Result<void> write_experts(Job& job, bool measure) {
 Result<void> write_moe(Job& job) { return write_experts(job, true); }
 Result<void> write_moe_structure(Job& job) { return write_experts(job, false); }
 
+Result<void> write_map(Job& job) {
+  ASSAY_TRY(const auto maps, model::map_bytes(*job.state.files, job.checkpoint));
+  report::write_map_keys(job.json, maps);
+  return {};
+}
+
 struct Document {
   std::string_view command;
   std::string_view schema;  ///< the command whose document it is
@@ -144,6 +152,7 @@ constexpr Document kDocuments[] = {
     {"info", "info", write_info},
     {"tensors", "tensors", write_tensors},
     {"tree", "tree", write_tree},
+    {"map", "map", write_map},
     {"stats", "stats", write_stats},
     {"doctor", "doctor", write_doctor},
     {"moe", "moe", write_moe},

@@ -9,6 +9,7 @@ import { blobSource, type Source } from './files.js';
 import { parseBuffer, parseSource, type FileModel, type Model } from './model.js';
 import { Core } from './module.js';
 
+export * from './census.js';
 export * from './checkpoint.js';
 export * from './errors.js';
 export * from './files.js';

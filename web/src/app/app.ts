@@ -50,6 +50,8 @@ export interface Problem {
 
 /** Nothing that reads more than this starts by itself. */
 export const STARTS_BY_ITSELF = 256 * 2 ** 20;
+/** Views that a chosen tensor is not seen in: choosing one leaves them. */
+const ABOUT_ALL = new Set(['overview', 'findings', 'scan', 'metadata']);
 /** Bytes a second, to estimate before anything was measured. */
 const USUAL_SPEED = 400 * 2 ** 20;
 
@@ -138,6 +140,7 @@ export class App extends EventTarget {
     const [tensor] = await this.engine.call('tensors', { model: model.id, indices: [index] });
     if (tensor === undefined || this.model !== model) return;
     this.selection = { tensor, peers, pattern: pattern ?? tensor.name };
+    if (ABOUT_ALL.has(this.view)) this.view = 'tensor';
     this.changed();
   }
   async setFilter(text: string): Promise<void> {

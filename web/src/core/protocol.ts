@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page and its workers say to each other. METHODS is the table: one row per request, with the lane that answers it.
 import type { Command, Document, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
+import type { Census, Window } from '../../../bindings/wasm/src/census.js';
+import type { HeatmapGrid, HeatmapOptions, Profile, Theme } from '../../../bindings/wasm/src/heatmap.js';
 import type { Where } from '../../../bindings/wasm/src/errors.js';
 
+export type { Census, Window } from '../../../bindings/wasm/src/census.js';
+export type { HeatmapGrid, HeatmapOptions, Pooling, Profile } from '../../../bindings/wasm/src/heatmap.js';
 export type { Document, Finding, Severity, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
 
 /**
@@ -44,6 +48,19 @@ export interface TreeNode {
   children: TreeNode[];
 }
 
+/** A tensor, or the difference of two, as cells to look at. */
+export interface Picture {
+  grid: HeatmapGrid;
+  rows: Profile;
+  cols: Profile;
+}
+/** 256 colours each, r, g, b, and those of NaN, +Inf and -Inf. */
+export interface Colors {
+  diverging: Uint8Array;
+  sequential: Uint8Array;
+  marks: Uint8Array;
+}
+
 export interface Opened {
   format: string;
   complete: boolean;
@@ -72,7 +89,20 @@ export interface Methods {
   values: { args: { model: number; tensor: number; first: number; n: number }; result: Float64Array };
   /** The same as their own codes, little endian, `size` bytes each. */
   raw: { args: { model: number; tensor: number; first: number; n: number }; result: { size: number; bytes: Uint8Array } };
+  /** Elements of a window and their codes: what fits a screen. */
+  window: { args: { model: number; tensor: number; window: Window }; result: { values: Float64Array; size: number; codes: Uint8Array } };
   stats: { args: { model: number; tensor: number }; result: Stats };
+  picture: { args: { model: number; tensor: number; options: HeatmapOptions }; result: Picture };
+  /** B - A. */
+  difference: { args: { model: number; tensor: number; other: number; otherTensor: number; options: HeatmapOptions }; result: Picture };
+  /** Of the whole tensor without a window. */
+  census: { args: { model: number; tensor: number; window?: Window }; result: Census };
+  /** How many elements of each cell of a grid are within [from, to]. */
+  within: {
+    args: { model: number; tensor: number; window: Window; step: { row: number; col: number }; from: number; to: number };
+    result: Uint32Array;
+  };
+  colors: { args: { theme: Theme }; result: Colors };
   /** A document about the whole model. */
   report: { args: { model: number; command: Command; filter?: string }; result: Document };
   diff: { args: { model: number; other: number; values: boolean }; result: Document };
@@ -95,7 +125,13 @@ export const METHODS: Record<Method, Lane> = {
   find: 'view',
   values: 'view',
   raw: 'view',
+  window: 'view',
   stats: 'picture',
+  picture: 'picture',
+  difference: 'picture',
+  census: 'picture',
+  within: 'picture',
+  colors: 'view',
   report: 'job',
   diff: 'job',
   scan: 'job',

@@ -5,6 +5,7 @@ import type { ModelFile, ReadMode } from './protocol.js';
 
 const BLOCK = 4 * 2 ** 20;
 const KEPT = 8; // blocks: 32 MiB a worker
+const SPARSE_BLOCK = 64 * 1024;
 
 // lib.dom has no worker globals beside the page's.
 declare class FileReaderSync {
@@ -17,14 +18,17 @@ export class BlockCache {
   private readonly reader = new FileReaderSync();
   /** Bytes read from files. */
   bytesRead = 0;
+  /** Few places far apart are about to be read: small blocks then. */
+  sparse = false;
 
   constructor(private readonly kept = KEPT) {}
 
   read(key: string, blob: Blob, offset: number, out: Uint8Array): void {
+    const size = this.sparse ? SPARSE_BLOCK : BLOCK;
     for (let done = 0; done < out.length; ) {
       const at = offset + done;
-      const block = this.block(key, blob, Math.floor(at / BLOCK));
-      const part = block.subarray(at % BLOCK, (at % BLOCK) + out.length - done);
+      const block = this.block(key, blob, Math.floor(at / size), size);
+      const part = block.subarray(at % size, (at % size) + out.length - done);
       if (part.length === 0) throw new Error('the file is shorter than it was when it was opened');
       out.set(part, done);
       done += part.length;
@@ -34,11 +38,11 @@ export class BlockCache {
     this.blocks.clear();
   }
 
-  private block(key: string, blob: Blob, number: number): Uint8Array {
-    const name = `${number} ${key}`;
+  private block(key: string, blob: Blob, number: number, size: number): Uint8Array {
+    const name = `${number} ${size} ${key}`;
     let block = this.blocks.get(name);
     if (block === undefined) {
-      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * BLOCK, (number + 1) * BLOCK)));
+      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * size, (number + 1) * size)));
       this.bytesRead += block.length;
       if (this.blocks.size >= this.kept) this.blocks.delete(this.blocks.keys().next().value!);
     } else {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker: an instance of the core, the models opened in it, and an answer for every request.
+import { census, countWithin, readWindow } from '../../../bindings/wasm/src/census.js';
 import { Checkpoint, scanFile, syntheticFile } from '../../../bindings/wasm/src/checkpoint.js';
 import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
 import { Files } from '../../../bindings/wasm/src/files.js';
+import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatmap.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
-import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
+import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
 import { BlockCache, canRead, sourceOf } from './reading.js';
 
 interface Model {
@@ -91,6 +93,26 @@ function orderOf(model: Model): Uint32Array {
   return model.order;
 }
 
+/** Looks at a heat map to its end. */
+function* pictureOf(making: Steps<Heatmap>, watch: Watch): Steps<Picture> {
+  const heatmap = yield* making;
+  try {
+    while (!(yield* heatmap.step())) watch(heatmap.progress, 1);
+    return { grid: heatmap.grid(), rows: heatmap.profile(0), cols: heatmap.profile(1) };
+  } finally {
+    heatmap.free();
+  }
+}
+
+/** Runs steps on two models, each of which has the ranges it asks for. */
+async function runOnTwo<T>(a: Model, b: Model, steps: Steps<T>): Promise<T> {
+  try {
+    return await runAsync(steps, (need) => (a.files.names.includes(need.file) ? a.files : b.files).feed(need));
+  } finally {
+    for (const model of [a, b]) if (model.mode === 'page') model.files.drop();
+  }
+}
+
 async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<'scan'>> {
   const { files } = filesOf(-1, set);
   const documents: Result<'scan'> = [];
@@ -136,6 +158,33 @@ const answers: Answers = {
     const { files, checkpoint } = modelOf(id);
     return run(files, checkpoint.readRaw(tensor, first, n));
   },
+  window: ({ model: id, tensor, window }) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, readWindow(checkpoint, tensor, window));
+  },
+  picture: async ({ model: id, tensor, options }, watch) => {
+    const { files, checkpoint } = modelOf(id);
+    cache.sparse = options.sample === true;
+    try {
+      return await run(files, pictureOf(Heatmap.of(checkpoint, tensor, options), watch));
+    } finally {
+      cache.sparse = false;
+    }
+  },
+  difference: ({ model: id, tensor, other, otherTensor, options }, watch) => {
+    const a = modelOf(id);
+    const b = modelOf(other);
+    return runOnTwo(a, b, pictureOf(Heatmap.ofDifference(a.checkpoint, tensor, b.checkpoint, otherTensor, options), watch));
+  },
+  census: ({ model: id, tensor, window }, watch) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, census(checkpoint, tensor, window, watch));
+  },
+  within: ({ model: id, tensor, window, step, from, to }, watch) => {
+    const { files, checkpoint } = modelOf(id);
+    return run(files, countWithin(checkpoint, tensor, window, step, from, to, watch));
+  },
+  colors: ({ theme }) => ({ diverging: colorMap(core, 'diverging', theme), sequential: colorMap(core, 'sequential', theme), marks: markColors(core) }),
   stats: ({ model: id, tensor }) => {
     const { files, checkpoint } = modelOf(id);
     return run(files, checkpoint.stats(tensor));

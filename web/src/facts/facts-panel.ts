@@ -64,7 +64,7 @@ export class FactsPanel extends AppElement {
     queueMicrotask(() => void this.app.statsOf(tensor));
   }
   private offer(tensor: Tensor): TemplateResult {
-    const running = this.app.jobs.some((job) => job.title.endsWith(tensor.name));
+    const running = this.app.jobs.some((job) => job.title === `statistics of ${tensor.name}`);
     if (running) return html`<p class="muted">Measuring…</p>`;
     return html`<p>
       <button @click=${() => void this.app.statsOf(tensor)}>Measure ${format.bytes(tensor.nbytes)} (${this.app.estimate(tensor.nbytes)})</button>

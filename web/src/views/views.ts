@@ -4,10 +4,12 @@ import './findings-view.js';
 import './metadata-view.js';
 import './overview.js';
 import './scan-view.js';
+import './tensor-view.js';
 import type { View } from './view.js';
 
 export const VIEWS: readonly View[] = [
   { id: 'overview', title: 'Overview', key: '1', about: 'model', render: (app) => html`<assay-overview .app=${app}></assay-overview>` },
+  { id: 'tensor', title: 'Tensor', key: '2', about: 'tensor', render: (app) => html`<assay-tensor .app=${app}></assay-tensor>` },
   { id: 'findings', title: 'Findings', key: '7', about: 'model', render: (app) => html`<assay-findings .app=${app}></assay-findings>` },
   { id: 'scan', title: 'Code', key: '8', about: 'model', render: (app) => html`<assay-scan .app=${app}></assay-scan>` },
   { id: 'metadata', title: 'Metadata', key: '9', about: 'model', render: (app) => html`<assay-metadata .app=${app}></assay-metadata>` },

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is looked at in one tensor, and what the core said of it: pictures coarse and fine, values, census, what is brushed.
+import { STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
+import type { Census, HeatmapOptions, Method, Args, Picture, Pooling, Result, Stats, Tensor, Window } from '../core/protocol.js';
+import { hexOf } from '../ui/codes.js';
+import { clamped, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
+
+/** Tensors up to this size are looked at without saying so in the status bar. */
+const QUIET = 16 * 2 ** 20;
+const MOST_NUMBERS = 4000;
+
+/** A picture and the window of the matrix that it covers; `hits` counts the brushed elements of each cell. */
+export interface Shown {
+  window: Window;
+  picture: Picture;
+  hits: Uint32Array | null;
+}
+export interface Numbers {
+  window: Window;
+  values: Float64Array;
+  codes: string[];
+  raw: Uint8Array;
+  size: number;
+}
+export interface Range {
+  from: number;
+  to: number;
+}
+
+export class TensorLook {
+  readonly space: Space;
+  view: Viewport;
+  cursor: { row: number; col: number } | null = null;
+  pooling: Pooling = 'absmax';
+  overview: Shown | null = null;
+  detail: Shown | null = null;
+  numbers: Numbers | null = null;
+  census: Census | null = null;
+  area: Window | null = null;
+  areaCensus: Census | null = null;
+  range: Range | null = null;
+  /** What is being read. */
+  busy = '';
+  /** Pixels of the plot, each way. */
+  private room: Space = { rows: 0, cols: 0 };
+  private least: Space = { rows: 1, cols: 1 };
+  private wanted = 0;
+  private looking = false;
+
+  constructor(
+    private readonly app: App,
+    private readonly model: OpenModel,
+    readonly tensor: Tensor,
+    private readonly changed: () => void,
+  ) {
+    const { shape } = tensor;
+    this.space = { rows: shape.slice(0, -1).reduce((n, d) => n * d, 1), cols: shape.length === 0 ? 1 : shape[shape.length - 1]! };
+    this.view = whole(this.space);
+  }
+
+  get large(): boolean {
+    return this.tensor.nbytes > STARTS_BY_ITSELF;
+  }
+  get stats(): Stats | null {
+    return this.model.stats.get(this.tensor.index) ?? null;
+  }
+  get empty(): boolean {
+    return this.tensor.numel === 0;
+  }
+
+  /** The plot has this many pixels, and zooming ends where `least` elements fill it. */
+  async resize(room: Space, least: Space): Promise<void> {
+    this.least = least;
+    if (Math.abs(room.rows - this.room.rows) < 8 && Math.abs(room.cols - this.room.cols) < 8) return;
+    const first = this.room.rows === 0;
+    this.room = room;
+    if (this.empty || !this.tensor.readable) return;
+    await this.lookAtAll(first);
+    this.look();
+  }
+  async setPooling(pooling: Pooling): Promise<void> {
+    this.pooling = pooling;
+    this.detail = null;
+    await this.lookAtAll(false);
+    this.look();
+  }
+  /** Reads all of a tensor that does not start by itself. */
+  async readAll(): Promise<void> {
+    await this.lookAtAll(false, true);
+    await this.count();
+  }
+
+  private async lookAtAll(first: boolean, evenLarge = false): Promise<void> {
+    const options: HeatmapOptions = { rows: this.room.rows, cols: this.room.cols, pooling: this.pooling };
+    const room = this.room;
+    const all = whole(this.space);
+    const keep = (picture: Picture | null) => {
+      if (picture === null || room !== this.room) return;
+      this.overview = { window: all, picture, hits: null };
+      this.changed();
+    };
+    const alone = !this.large || evenLarge;
+    if (first && (this.large || this.tensor.nbytes > QUIET)) keep(await this.ask('picture', { ...this.which, options: { ...options, sample: true } }, 0));
+    if (alone) keep(await this.ask('picture', { ...this.which, options }, this.tensor.nbytes));
+    if (first && alone) void this.count();
+    if (this.range !== null) await this.findHits();
+  }
+  private async count(): Promise<void> {
+    const census = await this.ask('census', this.which, this.tensor.nbytes);
+    if (census === null) return;
+    this.census = census;
+    this.changed();
+    await this.app.statsOf(this.tensor);
+  }
+  private get which(): { model: number; tensor: number } {
+    return { model: this.model.id, tensor: this.tensor.index };
+  }
+  /** A request; what reads much is a job that the status bar shows. */
+  private async ask<M extends Method>(method: M, args: Args<M>, bytes: number): Promise<Result<M> | null> {
+    if (bytes > QUIET) return this.app.run(`${WORDS[method] ?? method} of ${this.tensor.name}`, method, args, bytes);
+    try {
+      return await this.app.engine.call(method, args);
+    } catch (error) {
+      this.app.fail(error, this.tensor.name);
+      return null;
+    }
+  }
+
+  // --- moving
+
+  move(view: Viewport): void {
+    this.view = clamped(view, this.space, this.least);
+    this.changed();
+    this.look();
+  }
+  get leastView(): Space {
+    return this.least;
+  }
+  get zoom(): number {
+    return Math.max(this.space.rows / this.view.rows, this.space.cols / this.view.cols);
+  }
+
+  /** Asks for what the viewport needs: the latest wish only, one at a time. */
+  private look(): void {
+    ++this.wanted;
+    if (!this.looking) void this.looks();
+  }
+  private async looks(): Promise<void> {
+    this.looking = true;
+    try {
+      for (let answered = -1; answered !== this.wanted; ) {
+        answered = this.wanted;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        if (answered === this.wanted) await this.lookCloser();
+      }
+    } finally {
+      this.looking = false;
+    }
+  }
+  private async lookCloser(): Promise<void> {
+    const grid = this.overview?.picture.grid;
+    if (grid === undefined || this.room.rows === 0) return;
+    const window = windowOf(this.view, this.space);
+    const fine = grid.rowStep === 1 && grid.colStep === 1 && grid.exact;
+    if (!fine && this.zoom > 1.02) await this.lookAtPart(window);
+    else this.detail = null;
+    if (window.rows * window.cols <= MOST_NUMBERS) await this.readNumbers(window);
+    else this.numbers = null;
+    this.changed();
+  }
+  private async lookAtPart(wanted: Window): Promise<void> {
+    const { slice, window } = sliceOf(this.tensor.shape, wanted);
+    const bytes = (window.rows * window.cols * this.tensor.nbytes) / Math.max(1, this.tensor.numel);
+    // A window across stacked axes may be larger than what is seen: cells stay as fine as the eye needs.
+    const rows = Math.min(4096, Math.ceil((this.room.rows * window.rows) / wanted.rows));
+    const options: HeatmapOptions = { rows, cols: this.room.cols, pooling: this.pooling, slice, sample: bytes > STARTS_BY_ITSELF };
+    const picture = await this.ask('picture', { ...this.which, options }, 0);
+    if (picture === null) return;
+    this.detail = { window, picture, hits: null };
+    if (this.range !== null) await this.hit(this.detail, this.range);
+  }
+  private async readNumbers(window: Window): Promise<void> {
+    const read = await this.ask('window', { ...this.which, window }, 0);
+    if (read === null) return;
+    const codes = Array.from({ length: read.values.length }, (_, i) => hexOf(read.codes.subarray(i * read.size, (i + 1) * read.size)));
+    this.numbers = { window, values: read.values, codes, raw: read.codes, size: read.size };
+  }
+  /** One element with its code, also where the picture is coarse. */
+  async element(row: number, col: number): Promise<{ value: number; code: Uint8Array } | null> {
+    const known = this.numbers;
+    if (known !== null) {
+      const { window, size } = known;
+      const [r, c] = [row - window.row, col - window.col];
+      if (r >= 0 && r < window.rows && c >= 0 && c < window.cols) {
+        const i = r * window.cols + c;
+        return { value: known.values[i]!, code: known.raw.subarray(i * size, (i + 1) * size) };
+      }
+    }
+    try {
+      const read = await this.app.engine.call('window', { ...this.which, window: { row, col, rows: 1, cols: 1 } });
+      return { value: read.values[0]!, code: read.codes };
+    } catch {
+      return null; // the readout then says where, not what
+    }
+  }
+  /** The cell of the finest picture at a place. */
+  cellAt(row: number, col: number): { window: Window; value: number; mark: number } | null {
+    for (const shown of [this.detail, this.overview]) {
+      if (shown === null) continue;
+      const { grid } = shown.picture;
+      const [r, c] = [Math.floor((row - shown.window.row) / grid.rowStep), Math.floor((col - shown.window.col) / grid.colStep)];
+      if (row < shown.window.row || col < shown.window.col || r >= grid.rows || c >= grid.cols) continue;
+      const first = { row: shown.window.row + r * grid.rowStep, col: shown.window.col + c * grid.colStep };
+      const i = r * grid.cols + c;
+      return {
+        window: { ...first, rows: Math.min(grid.rowStep, shown.window.row + shown.window.rows - first.row), cols: Math.min(grid.colStep, shown.window.col + shown.window.cols - first.col) },
+        value: grid.data[i]!,
+        mark: grid.marks[i]!,
+      };
+    }
+    return null;
+  }
+
+  // --- brushing
+
+  async chooseArea(area: Window | null): Promise<void> {
+    this.area = area;
+    this.areaCensus = null;
+    this.changed();
+    if (area === null) return;
+    const bytes = (area.rows * area.cols * this.tensor.nbytes) / Math.max(1, this.tensor.numel);
+    const census = await this.ask('census', { ...this.which, window: area }, bytes);
+    if (this.area !== area) return;
+    this.areaCensus = census;
+    this.changed();
+  }
+  async chooseRange(range: Range | null): Promise<void> {
+    this.range = range;
+    for (const shown of [this.overview, this.detail]) if (shown !== null) shown.hits = null;
+    this.changed();
+    if (range !== null) await this.findHits();
+  }
+  private async findHits(): Promise<void> {
+    const range = this.range!;
+    for (const shown of [this.detail, this.overview]) {
+      if (shown === null || (shown === this.overview && this.large)) continue;
+      await this.hit(shown, range);
+      this.changed();
+    }
+  }
+  private async hit(shown: Shown, { from, to }: Range): Promise<void> {
+    const { rowStep, colStep } = shown.picture.grid;
+    const hits = await this.ask('within', { ...this.which, window: shown.window, step: { row: rowStep, col: colStep }, from, to }, 0);
+    if (this.range?.from === from && this.range.to === to) shown.hits = hits;
+  }
+}
+
+const WORDS: Partial<Record<Method, string>> = { picture: 'picture', census: 'histogram' };

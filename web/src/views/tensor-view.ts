@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tensor: its picture from all of it down to single numbers, and its histogram; what is brushed in one is seen in the other.
+import { css, html, nothing, type TemplateResult } from 'lit';
+import type { Colors, Pooling, Profile, Window } from '../core/protocol.js';
+import { base } from '../ui/base-styles.js';
+import { bitsOf, hexOf } from '../ui/codes.js';
+import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
+import { inkOf, isDark, Sketch, type Ink, type Size } from '../ui/sketch.js';
+import { colorsOf } from './colors.js';
+import { saveNpy } from './export-tensor.js';
+import './histogram-panel.js';
+import { drawLegend, drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
+import { indexOf, revealing, whole, windowOf, zoomed, type Viewport } from './space.js';
+import { TensorLook, type Shown } from './tensor-look.js';
+import { save } from '../ui/save.js';
+
+const POOLINGS: [Pooling, string][] = [
+  ['absmax', 'largest magnitude'],
+  ['mean', 'mean'],
+  ['rms', 'root mean square'],
+  ['zeros', 'share of zeros'],
+];
+const RANGES = { auto: 'colours: bulk', max: 'colours: all' } as const;
+const MOST_NOTES = 6;
+const TABLE = { rows: 24, cols: 12 };
+
+export class TensorView extends AppElement {
+  static override properties = { ...AppElement.properties, colors: { state: true }, limits: { state: true }, said: { state: true }, table: { state: true } };
+  declare colors: Colors | null;
+  declare limits: keyof typeof RANGES;
+  declare said: string;
+  declare table: boolean;
+  private look: TensorLook | null = null;
+  private images = new WeakMap<Shown, { key: string; image: HTMLCanvasElement }>();
+  private pressed: { x: number; y: number; view: Viewport; area: boolean } | null = null;
+  private hover = 0;
+  private theme = '';
+  private readonly picture = new Sketch(
+    this,
+    'canvas.picture',
+    (ctx, size, ink) => this.draw(ctx, size, ink),
+    (size) => this.sized(size),
+  );
+
+  constructor() {
+    super();
+    this.colors = null;
+    this.limits = 'auto';
+    this.said = '';
+    this.table = false;
+    new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.drawLegend(ctx, size, ink));
+  }
+
+  override render(): TemplateResult {
+    const { selection, model } = this.app;
+    if (model === null) return html``;
+    if (selection === null) return html`<p class="muted">Choose a tensor in the tree: its values are drawn here.</p>`;
+    const { tensor } = selection;
+    if (this.look?.tensor !== tensor) {
+      this.look = new TensorLook(this.app, model, tensor, () => this.requestUpdate());
+      this.said = '';
+      queueMicrotask(() => this.sized(this.picture.size));
+    }
+    const { look } = this;
+    if (!tensor.readable) return html`<p class="damage">The values of ${tensor.name} cannot be read: see Findings.</p>`;
+    if (look.empty) return html`<p class="muted">${tensor.name} has no elements.</p>`;
+    return html`
+      ${this.toolbar(look)}
+      <div class="both">
+        <div class="seen">
+          <canvas
+            class="picture"
+            tabindex="0"
+            role="application"
+            aria-roledescription="zoomable picture"
+            aria-label=${this.label(look)}
+            aria-describedby="keys"
+            @wheel=${this.onWheel}
+            @pointerdown=${this.onDown}
+            @pointermove=${this.onMove}
+            @pointerup=${this.onUp}
+            @pointerleave=${() => this.pressed ?? this.say('')}
+            @dblclick=${this.onDouble}
+            @keydown=${this.onKey}
+            @focus=${() => this.picture.redraw()}
+            @blur=${() => this.picture.redraw()}
+          ></canvas>
+          <canvas class="legend" role="img" aria-label=${this.legendText(look)}></canvas>
+          <p class="readout mono" role="status">${this.said === '' ? this.hint(look) : this.said}</p>
+          <p id="keys" class="hidden">Arrow keys move the cursor, plus and minus zoom, zero shows everything, shift and arrows mark an area.</p>
+        </div>
+        <assay-histogram .app=${this.app} .look=${look} .revision=${this.revision(look)}></assay-histogram>
+      </div>
+      ${this.notes(look)} ${this.table ? this.numbers(look) : nothing}
+    `;
+  }
+  /** Something that differs when the histogram has to be drawn again. */
+  private revision(look: TensorLook): unknown {
+    return [look.census, look.areaCensus, look.area, look.range, look.stats];
+  }
+  private toolbar(look: TensorLook): TemplateResult {
+    const { tensor } = look;
+    return html`<div class="bar" role="toolbar" aria-label="picture">
+      <b class="name mono" title=${tensor.name}>${tensor.name}</b>
+      <span class="muted">${tensor.dtype} ${format.shape(tensor.shape)}</span>
+      <span class="gap"></span>
+      <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
+      <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
+      <button ?disabled=${look.zoom < 1.001} @click=${() => look.move(whole(look.space))}>Fit</button>
+      <select aria-label="what a cell shows" @change=${(e: Event) => void look.setPooling((e.target as HTMLSelectElement).value as Pooling)}>
+        ${POOLINGS.map(([id, text]) => html`<option value=${id} ?selected=${id === look.pooling}>${text}</option>`)}
+      </select>
+      <select aria-label="colour range" @change=${(e: Event) => (this.limits = (e.target as HTMLSelectElement).value as keyof typeof RANGES)}>
+        ${Object.entries(RANGES).map(([id, text]) => html`<option value=${id} ?selected=${id === this.limits}>${text}</option>`)}
+      </select>
+      <button aria-pressed=${String(this.table)} @click=${() => (this.table = !this.table)}>Table</button>
+      <button @click=${() => void this.savePicture(look)}>PNG</button>
+      <button ?disabled=${look.large} title=${look.large ? 'too large to export from a page: assay dump does it' : 'the whole tensor'} @click=${() => void saveNpy(this.app, tensor)}>.npy</button>
+      ${look.large && look.census === null ? html`<button class="primary" @click=${() => void look.readAll()}>Read all ${format.bytes(tensor.nbytes)} (${this.app.estimate(tensor.nbytes)})</button>` : nothing}
+    </div>`;
+  }
+  private label(look: TensorLook): string {
+    const { rows, cols } = look.space;
+    const { view } = look;
+    const part = look.zoom < 1.001 ? 'all of it' : `rows ${Math.floor(view.row)} to ${Math.ceil(view.row + view.rows) - 1}, columns ${Math.floor(view.col)} to ${Math.ceil(view.col + view.cols) - 1}`;
+    return `${look.tensor.name}: ${rows} rows by ${cols} columns, ${part}`;
+  }
+  private hint(look: TensorLook): string {
+    const grid = look.overview?.picture.grid;
+    if (grid === undefined) return 'reading…';
+    const cell = (look.detail?.picture.grid ?? grid);
+    const words = cell.rowStep * cell.colStep === 1 ? 'a cell is one element' : `a cell is ${cell.rowStep}×${cell.colStep} elements`;
+    return `${words} · wheel zooms, drag pans, shift-drag marks an area`;
+  }
+
+  // --- colours
+
+  private sized(size: Size): void {
+    this.theme = isDark(inkOf(this).page) ? 'dark' : 'light';
+    void colorsOf(this.app.engine, this.theme as 'dark' | 'light').then((colors) => {
+      if (this.colors !== colors) this.colors = colors;
+    });
+    if (size.width === 0 || this.look === null) return;
+    const plot = plotOf(size);
+    const { ratio } = this.picture;
+    const least = leastOf(size);
+    void this.look.resize({ rows: Math.max(1, Math.round(plot.height * ratio)), cols: Math.max(1, Math.round(plot.width * ratio)) }, least);
+  }
+  private get kind(): Kind {
+    return this.look!.pooling === 'absmax' || this.look!.pooling === 'mean' ? 'diverging' : 'sequential';
+  }
+  private limitOf(look: TensorLook): number {
+    const grid = look.overview?.picture.grid;
+    if (grid === undefined) return 1;
+    if (look.pooling === 'zeros') return 1;
+    return this.limits === 'max' ? grid.absmax : grid.limit;
+  }
+  private imageOf(shown: Shown, look: TensorLook, limit: number, ink: Ink): HTMLCanvasElement {
+    const key = `${limit} ${this.limits} ${look.pooling} ${this.theme} ${shown.hits === null ? '' : `${look.range!.from} ${look.range!.to}`}`;
+    const known = this.images.get(shown);
+    if (known?.key === key) return known.image;
+    const { grid } = shown.picture;
+    const light: [number, number, number] = ink.dark ? [255, 255, 255] : [0, 0, 0];
+    const hits = shown.hits === null ? undefined : { counts: shown.hits, elements: grid.rowStep * grid.colStep, light };
+    const image = document.createElement('canvas');
+    image.width = grid.cols;
+    image.height = grid.rows;
+    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors!, this.kind, limit, hits), grid.cols, grid.rows), 0, 0);
+    this.images.set(shown, { key, image });
+    return image;
+  }
+  private draw(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
+    const { look, colors } = this;
+    if (look?.overview == null || colors === null) return;
+    const limit = this.limitOf(look);
+    const layers: Layer[] = [look.overview, look.detail].filter((shown) => shown !== null).map((shown) => ({ window: covered(shown), image: this.imageOf(shown, look, limit, ink) }));
+    const plot = plotOf(size);
+    const room = plot.width / look.view.cols >= NUMBER_CELL.width && plot.height / look.view.rows >= NUMBER_CELL.height;
+    const { rows, cols, grid } = look.overview.picture;
+    drawPicture(
+      ctx,
+      {
+        space: look.space,
+        shape: look.tensor.shape,
+        view: look.view,
+        layers,
+        colors,
+        kind: this.kind,
+        limit,
+        rowRms: rows.rms,
+        colRms: cols.rms,
+        cursor: look.cursor,
+        focused: this.shadowRoot?.activeElement?.className === 'picture',
+        area: look.area,
+        numbers: room && look.range === null && this.kind === 'diverging' ? look.numbers : null,
+        sampled: !grid.exact || look.detail?.picture.grid.exact === false,
+      },
+      size,
+      ink,
+    );
+  }
+  private beyond(look: TensorLook): string {
+    const grid = look.overview?.picture.grid;
+    if (grid === undefined) return '';
+    const limit = this.limitOf(look);
+    let n = 0;
+    for (const value of grid.data) if (Math.abs(value) > limit * (1 + 1e-12)) ++n;
+    return n === 0 ? 'no cell beyond the colours' : `${format.plural(n, 'cell')} beyond, up to ${short(grid.absmax)}`;
+  }
+  private legendText(look: TensorLook): string {
+    const grid = look.overview?.picture.grid;
+    if (grid === undefined) return 'colours';
+    return `colours from ${this.kind === 'diverging' ? short(-this.limitOf(look)) : '0'} to ${short(this.limitOf(look))}; ${this.beyond(look)}; ${grid.nan} NaN, ${grid.inf} infinite`;
+  }
+  private drawLegend(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
+    const { look, colors } = this;
+    if (look?.overview == null || colors === null) return;
+    const { nan, inf } = look.overview.picture.grid;
+    drawLegend(ctx, { colors, kind: this.kind, limit: this.limitOf(look), beyond: this.beyond(look), nan, inf, zeroOne: look.pooling === 'zeros' }, size, ink);
+  }
+
+  // --- moving and pointing
+
+  private zoomBy(factor: number, at?: { row: number; col: number }): void {
+    const look = this.look!;
+    const { view, cursor } = look;
+    const inside = cursor !== null && cursor.row >= view.row && cursor.row < view.row + view.rows && cursor.col >= view.col && cursor.col < view.col + view.cols;
+    const anchor = at ?? (inside ? { row: cursor.row + 0.5, col: cursor.col + 0.5 } : { row: view.row + view.rows / 2, col: view.col + view.cols / 2 });
+    look.move(zoomed(view, look.space, look.leastView, factor, anchor));
+  }
+  private at(event: MouseEvent): { row: number; col: number } {
+    return elementAt(event.offsetX, event.offsetY, this.look!.view, this.picture.size);
+  }
+  private inside({ row, col }: { row: number; col: number }): boolean {
+    const { view, space } = this.look!;
+    return row >= view.row && col >= view.col && row < Math.min(space.rows, view.row + view.rows) && col < Math.min(space.cols, view.col + view.cols);
+  }
+  private readonly onWheel = (event: WheelEvent) => {
+    event.preventDefault();
+    this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), this.at(event));
+  };
+  private readonly onDouble = (event: MouseEvent) => this.zoomBy(4, this.at(event));
+  private readonly onDown = (event: PointerEvent) => {
+    if (event.button !== 0) return;
+    (event.target as HTMLElement).setPointerCapture(event.pointerId);
+    this.pressed = { x: event.offsetX, y: event.offsetY, view: this.look!.view, area: event.shiftKey };
+  };
+  private readonly onMove = (event: PointerEvent) => {
+    const look = this.look!;
+    if (this.pressed === null) {
+      const place = this.at(event);
+      if (this.inside(place)) void this.readOut(Math.floor(place.row), Math.floor(place.col));
+      return;
+    }
+    const { x, y, view, area } = this.pressed;
+    if (area) {
+      look.area = this.areaOf(elementAt(x, y, view, this.picture.size), this.at(event));
+      this.picture.redraw();
+      return;
+    }
+    const plot = plotOf(this.picture.size);
+    look.move({ ...view, row: view.row - ((event.offsetY - y) / plot.height) * view.rows, col: view.col - ((event.offsetX - x) / plot.width) * view.cols });
+  };
+  private readonly onUp = (event: PointerEvent) => {
+    const pressed = this.pressed;
+    this.pressed = null;
+    if (pressed === null) return;
+    const look = this.look!;
+    const still = Math.hypot(event.offsetX - pressed.x, event.offsetY - pressed.y) < 4;
+    const place = this.at(event);
+    if (pressed.area) {
+      void look.chooseArea(still ? null : this.areaOf(elementAt(pressed.x, pressed.y, pressed.view, this.picture.size), place));
+    } else if (still && this.inside(place)) {
+      look.cursor = { row: Math.floor(place.row), col: Math.floor(place.col) };
+      void this.readOut(look.cursor.row, look.cursor.col);
+    }
+  };
+  private areaOf(a: { row: number; col: number }, b: { row: number; col: number }): Window {
+    const { space } = this.look!;
+    const [top, bottom] = [Math.min(a.row, b.row), Math.max(a.row, b.row)];
+    const [left, right] = [Math.min(a.col, b.col), Math.max(a.col, b.col)];
+    return windowOf({ row: Math.min(top, space.rows - 1), col: Math.min(left, space.cols - 1), rows: bottom - Math.max(0, top), cols: right - Math.max(0, left) }, space);
+  }
+  private readonly onKey = (event: KeyboardEvent) => {
+    const look = this.look!;
+    const step = STEPS[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (step !== undefined) {
+      const { view, space } = look;
+      const from = look.cursor ?? { row: Math.floor(view.row + view.rows / 2), col: Math.floor(view.col + view.cols / 2) };
+      // A step is what a cell spans: one element once they can be told apart.
+      const grid = (look.detail ?? look.overview)?.picture.grid;
+      const to = {
+        row: Math.max(0, Math.min(space.rows - 1, from.row + step[0] * (grid?.rowStep ?? 1))),
+        col: Math.max(0, Math.min(space.cols - 1, from.col + step[1] * (grid?.colStep ?? 1))),
+      };
+      if (event.shiftKey) {
+        this.anchor ??= from;
+        void look.chooseArea(this.areaOf({ row: Math.min(this.anchor.row, to.row), col: Math.min(this.anchor.col, to.col) }, { row: Math.max(this.anchor.row, to.row) + 1, col: Math.max(this.anchor.col, to.col) + 1 }));
+      } else {
+        this.anchor = null;
+      }
+      look.cursor = to;
+      look.move(revealing(look.view, space, to));
+      void this.readOut(to.row, to.col);
+    } else if (event.key === '+' || event.key === '=') this.zoomBy(1.6);
+    else if (event.key === '-') this.zoomBy(1 / 1.6);
+    else if (event.key === '0') look.move(whole(look.space));
+    else if (event.key === 'Escape' && (look.area !== null || look.range !== null)) {
+      void look.chooseArea(null);
+      void look.chooseRange(null);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  private anchor: { row: number; col: number } | null = null;
+
+  // --- words
+
+  private say(text: string): void {
+    ++this.hover;
+    this.said = text;
+  }
+  private async readOut(row: number, col: number): Promise<void> {
+    const look = this.look!;
+    const turn = ++this.hover;
+    const cell = look.cellAt(row, col);
+    const element = await look.element(row, col);
+    if (turn !== this.hover) return;
+    const { tensor, census } = look;
+    const parts = [`[${indexOf(tensor.shape, row, col).join(', ')}]`];
+    if (element !== null) {
+      parts.push(`${short(element.value)}  ${tensor.dtype} ${hexOf(element.code)} = ${bitsOf(element.code, tensor.dtype)}`);
+      if (census !== null && Number.isFinite(element.value)) parts.push(`${percentile(census, element.value)} %ile`);
+      if (tensor.offset !== null && tensor.contiguous) parts.push(`byte ${format.hexOffset(tensor.offset + Math.floor(((row * look.space.cols + col) * tensor.nbytes) / tensor.numel))}`);
+    }
+    if (cell !== null && cell.window.rows * cell.window.cols > 1) {
+      const w = cell.window;
+      parts.push(`cell ${w.row}–${w.row + w.rows - 1}, ${w.col}–${w.col + w.cols - 1}: ${POOLINGS.find(([id]) => id === look.pooling)![1]} ${short(cell.value)}`);
+    }
+    this.said = parts.join(' · ');
+  }
+  private notes(look: TensorLook): TemplateResult | typeof nothing {
+    const picture = look.overview?.picture;
+    if (picture === undefined) return nothing;
+    const kinds: [string, string, Profile, 0 | 1][] = [
+      ['row', 'rows', picture.rows, 0],
+      ['column', 'columns', picture.cols, 1],
+    ];
+    const lines = kinds.flatMap(([one, many, profile, axis]) => [
+      ...(profile.hotCount > 0 ? [html`<p><b class="warning">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NOTES).map(({ index, ratio }) => html`<button class="plain" @click=${() => this.go(axis, index)}>${index} (${ratio.toPrecision(3)}× the median rms)</button>`)}</p>`] : []),
+      ...(profile.deadCount > 0 ? [html`<p><b class="warning">${format.plural(profile.deadCount, `dead ${one}`, `dead ${many}`)}</b> ${profile.dead.slice(0, MOST_NOTES).map((index) => html`<button class="plain" @click=${() => this.go(axis, index)}>${index}</button>`)} <span class="muted">all zero</span></p>`] : []),
+    ]);
+    return lines.length === 0 ? nothing : html`<div class="notes">${lines}</div>`;
+  }
+  private go(axis: 0 | 1, index: number): void {
+    const look = this.look!;
+    const { view, space } = look;
+    const rows = Math.min(look.leastView.rows, space.rows);
+    const cols = Math.min(look.leastView.cols, space.cols);
+    look.cursor = axis === 0 ? { row: index, col: Math.floor(view.col) } : { row: Math.floor(view.row), col: index };
+    look.move({ rows, cols, row: look.cursor.row - (axis === 0 ? rows / 2 : 0), col: look.cursor.col - (axis === 1 ? cols / 2 : 0) });
+    void this.readOut(look.cursor.row, look.cursor.col);
+  }
+  /** The same numbers as a table, for reading aloud and for copying. */
+  private numbers(look: TensorLook): TemplateResult {
+    const known = look.numbers;
+    if (known === null) return html`<p class="muted">Zoom in until a cell is an element: its numbers are then listed here.</p>`;
+    const { window, values } = known;
+    const rows = Math.min(window.rows, TABLE.rows);
+    const cols = Math.min(window.cols, TABLE.cols);
+    return html`<div class="table" tabindex="0" role="region" aria-label="numbers"><table class="mono">
+      <caption>${rows < window.rows || cols < window.cols ? `the first ${rows} rows and ${cols} columns of what is seen` : 'what is seen'}</caption>
+      <tr><th></th>${Array.from({ length: cols }, (_, c) => html`<th scope="col" class="number">${window.col + c}</th>`)}</tr>
+      ${Array.from({ length: rows }, (_, r) => html`<tr><th scope="row" class="number">${indexOf(look.tensor.shape, window.row + r, 0).slice(0, -1).join(',')}</th>
+        ${Array.from({ length: cols }, (_, c) => html`<td class="number" title=${known.codes[r * window.cols + c]!}>${format.number(values[r * window.cols + c])}</td>`)}</tr>`)}
+    </table></div>`;
+  }
+  private async savePicture(look: TensorLook): Promise<void> {
+    save(`${look.tensor.name}.png`, await this.picture.png());
+  }
+
+  static override styles = [
+    base,
+    css`
+      .bar {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 6px;
+        align-items: center;
+        margin-bottom: 8px;
+      }
+      .bar select {
+        min-height: 28px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--raised);
+      }
+      .bar .name {
+        min-width: 0;
+        overflow: hidden;
+        text-overflow: ellipsis;
+        white-space: nowrap;
+      }
+      .gap {
+        flex: 1;
+      }
+      .both {
+        container-type: inline-size;
+        display: flex;
+        flex-wrap: wrap;
+        gap: 8px 18px;
+      }
+      .seen {
+        flex: 2 1 420px;
+        min-width: 0;
+      }
+      assay-histogram {
+        flex: 1 1 340px;
+        min-width: 0;
+      }
+      canvas {
+        display: block;
+        width: 100%;
+      }
+      .picture {
+        height: clamp(220px, 33vh, 560px);
+        cursor: crosshair;
+        touch-action: none;
+      }
+      .legend {
+        height: 34px;
+      }
+      .readout {
+        min-height: 3em;
+        margin: 2px 0 0;
+        max-width: none;
+        overflow-wrap: anywhere;
+      }
+      .hidden {
+        position: absolute;
+        clip-path: inset(50%);
+        width: 1px;
+        height: 1px;
+        overflow: hidden;
+      }
+      .notes button {
+        min-height: 24px;
+        padding: 0 6px;
+      }
+      .notes p {
+        margin: 0;
+        max-width: none;
+      }
+      .table {
+        overflow: auto;
+      }
+      caption {
+        text-align: left;
+        color: var(--muted);
+      }
+    `,
+  ];
+}
+customElements.define('assay-tensor', TensorView);
+
+const STEPS: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** The window of whole cells: the last ones may reach past the matrix. */
+function covered({ window, picture: { grid } }: Shown): Window {
+  return { ...window, rows: grid.rows * grid.rowStep, cols: grid.cols * grid.colStep };
+}
+
+/** How much of the census is below a value, half of what equals it. */
+function percentile({ values, counts }: { values: Float64Array; counts: Float64Array }, value: number): string {
+  let below = 0;
+  let all = 0;
+  values.forEach((other, i) => {
+    all += counts[i]!;
+    if (other < value) below += counts[i]!;
+    else if (other === value) below += counts[i]! / 2;
+  });
+  return ((100 * below) / (all || 1)).toFixed(1);
+}
