@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The views of the page in Chromium: what they show of models whose contents are known, by mouse and by keyboard.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { launch, until } from './driver.mjs';
+import { planted } from './files.mjs';
+
+const require = createRequire(new URL('../../web/package.json', import.meta.url));
+const page = pathToFileURL(fileURLToPath(new URL('../../web/dist/assay.html', import.meta.url))).href;
+const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+let browser, folder, file;
+
+before(async () => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-views-'));
+  file = planted(folder);
+  browser = await launch('chromium');
+  await browser.page.context().addInitScript(axe);
+  await open(file);
+});
+after(async () => {
+  await browser?.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+// --- functions for the page, sent as text
+
+const shown = () => performance.getEntriesByName('assay-shown').length > 0;
+const opened = (label) => document.querySelector('assay-root').app.model?.label === label;
+const choose = async (name, view) => {
+  const { app } = document.querySelector('assay-root');
+  await app.select(await app.engine.call('find', { model: app.model.id, name }));
+  if (view !== undefined) app.show(view);
+};
+const show = (view) => document.querySelector('assay-root').app.show(view);
+const textOf = (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.textContent ?? '';
+const idle = () => document.querySelector('assay-root').app.jobs.length === 0;
+/** How many different colours a canvas of a view has. */
+const colorsOf = (path) => {
+  let node = document.querySelector('assay-root');
+  for (const part of path) node = node.shadowRoot.querySelector(part);
+  const { data } = node.getContext('2d').getImageData(0, 0, node.width, node.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+};
+
+async function open(name) {
+  await browser.open(page);
+  await until(browser, shown);
+  await browser.setFiles('header input[type=file]', [name]);
+  await until(browser, opened, [path.basename(name)]);
+}
+/** Nothing serious may be found in what is shown. */
+async function accessible(what) {
+  const found = await browser.evaluate(async () => {
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} ${nodes[0].failureSummary ?? ''}`);
+  });
+  assert.deepEqual(found, [], what);
+}
+
+describe('tensor', () => {
+  const known = (part) => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.[part] != null;
+  before(async () => {
+    await browser.evaluate(choose, 'model.layers.2.self_attn.v_proj.weight');
+    for (const part of ['overview', 'census', 'stats']) await until(browser, known, [part]);
+  });
+
+  test('shows the planted faults', async () => {
+    const seen = await browser.evaluate(() => {
+      const { look } = document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor');
+      const { grid, rows, cols } = look.overview.picture;
+      return { exact: grid.exact, nan: grid.nan, absmax: grid.absmax, dead: rows.dead, hot: cols.hot[0].index, counted: look.census.n, censusNan: look.census.nan, most: look.census.values.at(-1) };
+    });
+    assert.deepEqual(seen, { exact: true, nan: 1, absmax: 12.5, dead: [20], hot: 9, counted: 4096, censusNan: 1, most: 12.5 });
+    assert.ok((await browser.evaluate(colorsOf, ['assay-tensor', 'canvas.picture'])) > 50);
+    assert.match(await browser.evaluate(textOf, 'assay-tensor'), /1 dead row/);
+  });
+
+  test('zooms by keys down to the bits of one number', async () => {
+    await browser.page.locator('canvas.picture').focus();
+    await browser.press('ArrowRight');
+    for (let i = 0; i < 8; ++i) await browser.press('+');
+    await until(browser, known, ['numbers']);
+    await browser.press('ArrowLeft');
+    await until(browser, () => /\[32, 32\] · .* F32 0x[0-9a-f]{8} = [01] [01]{8} [01]{23} · .*%ile · byte 0x/.test(document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').said));
+    await browser.page.getByRole('button', { name: 'Table' }).click();
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelectorAll('td').length > 20);
+    await accessible('zoomed in, with the table');
+    await browser.press('0');
+  });
+
+  test('a range of values lights up its cells, an area has its histogram', async () => {
+    await browser.evaluate(async () => {
+      await document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.chooseRange({ from: 12, to: 13 });
+    });
+    const hits = await browser.evaluate(() => {
+      const { hits } = document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.overview;
+      return { sum: hits.reduce((a, b) => a + b), at: hits.indexOf(1) };
+    });
+    assert.deepEqual(hits, { sum: 1, at: 5 * 64 + 9 });
+    const area = await browser.evaluate(async () => {
+      const { look } = document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor');
+      await look.chooseRange(null);
+      await look.chooseArea({ row: 20, rows: 1, col: 3, cols: 10 });
+      return { n: look.areaCensus.n, values: [...look.areaCensus.values] };
+    });
+    assert.deepEqual(area, { n: 10, values: [0] });
+  });
+
+  test('brushing by mouse on the histogram, and by typing', async () => {
+    const box = await browser.page.locator('assay-histogram canvas').boundingBox();
+    await browser.page.mouse.move(box.x + box.width * 0.6, box.y + 40);
+    await browser.page.mouse.down();
+    await browser.page.mouse.move(box.x + box.width * 0.7, box.y + 40, { steps: 4 });
+    await browser.page.mouse.up();
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range !== null);
+    await browser.page.getByLabel('values from').fill('12');
+    await browser.press('Tab');
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.from === 12 || document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.to === 12);
+    await accessible('brushed');
+  });
+});
