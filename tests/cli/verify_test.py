@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import zipfile
 
 ASSAY = os.path.abspath(sys.argv[1])
 TORCH = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "data", "torch", "dtypes.pt"))
+CHAIN = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "data", "dist", "train"))
 
 
 def safetensors(tensors):
@@ -125,6 +127,23 @@ class Verify(unittest.TestCase):
                 self.assertIn(code, (1, 2), at)
                 codes = [finding["code"] for finding in document["findings"]]
                 self.assertTrue("crc-mismatch" in codes or code == 2, (at, codes))
+
+    def test_archives_one_behind_the_other(self):
+        with open(os.path.join(CHAIN, "__0_0.distcp"), "rb") as file:
+            good = file.read()
+        shutil.copytree(CHAIN, self.path("train"))
+        self.assertEqual(self.run_assay(self.path("train"))[0], 0)
+        at, flipped = good.find(b"PK\3\4"), 0
+        while at >= 0:
+            data = at + 30 + sum(struct.unpack_from("<HH", good, at + 26))
+            if flipped % 7 == 0 and good[data:data + 4] != b"PK\7\x08":
+                with open(self.path("train/__0_0.distcp"), "wb") as file:
+                    file.write(good[:data] + bytes([good[data] ^ 4]) + good[data + 1:])
+                code, document = self.run_assay(self.path("train"))
+                self.assertIn(code, (1, 2), data)
+            flipped += 1
+            at = good.find(b"PK\3\4", data)
+        self.assertGreater(flipped, 100)
 
     def test_what_is_no_checkpoint_still_has_a_digest(self):
         path = self.write("tokenizer.json", b"{\"a\": 1}")

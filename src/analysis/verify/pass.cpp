@@ -10,6 +10,7 @@
 #include "base/endian.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "bytes/window.hpp"
 #include "containers/inflate.hpp"
 #include "values/decode.hpp"
 
@@ -32,29 +33,36 @@ bool is_plain(const Checkpoint& checkpoint, const Tensor& tensor) {
 
 }  // namespace
 
-Result<bool> is_zip(const Checkpoint& checkpoint, std::uint32_t file) {
+Result<std::vector<Archive>> archives_in(const Checkpoint& checkpoint, std::uint32_t file, const Limits& limits) {
   constexpr std::uint32_t kLocalHeader = 0x04034b50;
   const ByteSource& source = *checkpoint.files[file].source;
-  if (checkpoint.container == "zip" && checkpoint.files.size() == 1) return true;  // bytes may stand before it
-  if (source.size() < sizeof kLocalHeader) return false;
+  const std::vector<Archive> whole = {{0, source.size()}};
+  if (checkpoint.container == "zip" && checkpoint.files.size() == 1) return whole;  // bytes may stand before it
+  if (source.size() < sizeof kLocalHeader) return std::vector<Archive>();
   ASSAY_TRY(const ByteBlock head, source.fetch(0, sizeof kLocalHeader));
-  return load_le<std::uint32_t>(head.view().data()) == kLocalHeader;
+  if (load_le<std::uint32_t>(head.view().data()) != kLocalHeader) return std::vector<Archive>();
+  if (checkpoint.format != "torch-dcp") return whole;
+  ASSAY_TRY(const std::vector<std::uint64_t> begins, zip::find_chain(source, limits));
+  std::vector<Archive> archives;
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    archives.push_back({begins[i], (i + 1 < begins.size() ? begins[i + 1] : source.size()) - begins[i]});
+  return archives.empty() ? whole : archives;
 }
 
 Result<Pass> Pass::plan(const Checkpoint& checkpoint, PassOptions options) {
   Pass pass(checkpoint, std::move(options));
   pass.options_.whole.resize(checkpoint.files.size(), false);
   for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
-    ASSAY_TRY(const bool zip, is_zip(checkpoint, file));
-    if (zip) ASSAY_CHECK(pass.plan_members(file));
+    ASSAY_TRY(const std::vector<Archive> archives, archives_in(checkpoint, file, pass.options_.limits));
+    for (const Archive& archive : archives) ASSAY_CHECK(pass.plan_members(file, archive));
   }
   if (pass.options_.values) pass.plan_values();
   pass.plan_blocks();
   return pass;
 }
 
-Result<void> Pass::plan_members(std::uint32_t file) {
-  const ByteSource& source = *checkpoint_->files[file].source;
+Result<void> Pass::plan_members(std::uint32_t file, Archive archive) {
+  const WindowSource source(*checkpoint_->files[file].source, archive.begin, archive.size);
   auto directory = zip::read_directory(source, options_.limits);
   if (!directory) {
     if (directory.error().code() == Code::need_range) return fail(std::move(directory).error());
@@ -64,6 +72,7 @@ Result<void> Pass::plan_members(std::uint32_t file) {
   for (const zip::Member& member : directories_.back().members) {
     MemberCheck& check = members_.emplace_back();
     check.file = file;
+    check.archive = archive;
     check.member = member;
     const auto index = static_cast<std::uint32_t>(members_.size() - 1);
     auto offset = zip::data_offset(source, member);
@@ -72,10 +81,10 @@ Result<void> Pass::plan_members(std::uint32_t file) {
       check.unread = std::move(offset).error();
       continue;
     }
-    check.offset = *offset;
+    check.offset = archive.begin + *offset;
     if (!check.known()) continue;
     const bool stored = member.method == static_cast<std::uint16_t>(zip::Method::stored) && member.size == member.packed_size;
-    if (stored) pieces_.push_back({*offset, *offset + member.packed_size, file, true, index});
+    if (stored) pieces_.push_back({check.offset, check.offset + member.packed_size, file, true, index});
     else jobs_.push_back({true, index, member.packed_size});
   }
   return {};
@@ -186,8 +195,8 @@ void Pass::fold(const Partials& partials) {
 void Pass::run_job(std::size_t job) {
   if (jobs_[job].member) {
     MemberCheck& check = members_[jobs_[job].index];
-    const auto bytes =
-        zip::read_member(*checkpoint_->files[check.file].source, check.member, options_.limits.inflate_bytes, options_.limits);
+    const WindowSource source(*checkpoint_->files[check.file].source, check.archive.begin, check.archive.size);
+    const auto bytes = zip::read_member(source, check.member, options_.limits.inflate_bytes, options_.limits);
     if (bytes) check.crc = crc32(bytes->view().span());
     else check.unread = Error(bytes.error().code(), bytes.error().what()).at(bytes.error().where().offset.value_or(check.offset));
     return;

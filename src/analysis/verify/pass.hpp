@@ -22,11 +22,19 @@ struct PassOptions {
   Limits limits = {};
 };
 
+/// The zips in a file of the checkpoint: none, the file, or those that stand one behind the other (distributed checkpoints). Fails only as
+/// reading does.
+struct Archive {
+  std::uint64_t begin = 0, size = 0;
+};
+Result<std::vector<Archive>> archives_in(const Checkpoint& checkpoint, std::uint32_t file, const Limits& limits);
+
 /// A zip member and what its bytes say.
 struct MemberCheck {
   std::uint32_t file = 0;
   zip::Member member;
-  std::uint64_t offset = 0;     ///< of its data
+  std::uint64_t offset = 0;     ///< of its data, absolute in the file
+  Archive archive = {};         ///< what the member's own offsets count from
   std::uint32_t crc = 0;        ///< computed
   std::optional<Error> unread;  ///< why nothing was computed
   /// 0 in the directory means unknown: torch can be told not to compute it.
@@ -94,7 +102,7 @@ class Pass {
     std::uint64_t bytes = 0;
   };
   Pass(const Checkpoint& checkpoint, PassOptions options) : checkpoint_(&checkpoint), options_(std::move(options)) {}
-  Result<void> plan_members(std::uint32_t file);
+  Result<void> plan_members(std::uint32_t file, Archive archive);
   void plan_values();
   void plan_blocks();
 
@@ -110,8 +118,6 @@ class Pass {
   std::vector<std::size_t> block_first_;     // where those of a block begin
 };
 
-/// True when a file of the checkpoint is a zip: it starts as one, or was opened as one. Fails only as reading does.
-Result<bool> is_zip(const Checkpoint& checkpoint, std::uint32_t file);
 /// Counts in `n` elements of a dtype of whole bytes, unaligned and little endian; of a complex element both parts.
 ValueCounts count_values(DType dtype, const std::byte* bytes, std::uint64_t n);
 /// CRC-32 of two pieces of which the second has `length` bytes, from their own.

@@ -7,6 +7,7 @@
 #include "analysis/doctor/checks.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "bytes/window.hpp"
 
 namespace assay::analysis {
 
@@ -126,30 +127,43 @@ Check check_bytes(const Checkpoint& checkpoint, std::span<const model::ByteMap> 
   return check;
 }
 
+/// Adds what the local headers of one zip say otherwise to `findings`; gives how many were compared.
+Result<std::uint64_t> compare_headers(const ByteSource& source, std::string_view file, Findings& findings, const Limits& limits) {
+  auto directory = zip::read_directory(source, limits);
+  if (!directory && directory.error().code() == Code::need_range) return fail(std::move(directory).error());
+  if (!directory || directory->salvaged) return std::uint64_t{0};
+  ASSAY_TRY(const Findings compared, zip::compare_local_headers(source, *directory));
+  for (Finding finding : compared.list()) {
+    finding.where.file = file;
+    findings.add(std::move(finding));
+  }
+  return directory->members.size();
+}
+
 Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findings, const Limits& limits) {
   Check check{.name = std::string(kLocal)};
-  const auto tell = [&](const Finding& finding) {
-    if (finding.severity >= Severity::warning) wrong(check, finding.message);
-  };
   std::uint64_t members = 0, zips = 0;
+  Findings told;
   for (const Finding& finding : checkpoint.findings.list())
-    if (owner_of(finding.code) == kLocal) tell(finding);
+    if (owner_of(finding.code) == kLocal) told.add(finding);
   for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
-    ASSAY_TRY(const bool zip, is_zip(checkpoint, file));
-    if (!zip) continue;
-    ++zips;
-    const ByteSource& source = *checkpoint.files[file].source;
-    auto directory = zip::read_directory(source, limits);
-    if (!directory && directory.error().code() == Code::need_range) return fail(std::move(directory).error());
-    if (!directory) continue;
-    members += directory->salvaged ? 0 : directory->members.size();
-    ASSAY_TRY(const Findings compared, zip::compare_local_headers(source, *directory));
-    for (Finding finding : compared.list()) {
-      if (checkpoint.files.size() > 1) finding.where.file = checkpoint.files[file].name;
-      tell(finding);
-      findings.add(std::move(finding));
+    ASSAY_TRY(const std::vector<Archive> archives, archives_in(checkpoint, file, limits));
+    zips += archives.size();
+    const std::string_view name = checkpoint.files.size() > 1 ? std::string_view(checkpoint.files[file].name) : std::string_view();
+    for (const Archive& archive : archives) {
+      const WindowSource source(*checkpoint.files[file].source, archive.begin, archive.size);
+      Findings found;
+      ASSAY_TRY(const std::uint64_t compared, compare_headers(source, name, found, limits));
+      members += compared;
+      for (Finding finding : found.list()) {
+        if (finding.where.offset) *finding.where.offset += archive.begin;
+        told.add(finding);
+        findings.add(std::move(finding));
+      }
     }
   }
+  for (const Finding& finding : told.list())
+    if (finding.severity >= Severity::warning) wrong(check, with_file(finding));
   if (zips == 0) return skip(kLocal, "no zip");
   if (members == 0 && check.wrong.empty()) return skip(kLocal, "no directory to compare them with");
   conclude(check, concat(counted(members, "local header agrees", "local headers agree"), " with the directory"));
@@ -159,8 +173,7 @@ Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findin
 Check check_shards(const Checkpoint& checkpoint) {
   Check check = from_findings(kShards, checkpoint.findings);
   if (checkpoint.files.size() < 2 && check.wrong.empty()) return skip(kShards, "one file");
-  conclude(check, concat("index and ", counted(checkpoint.files.size(), "shard", "shards"), " agree on ",
-                         counted(checkpoint.tensors.size(), "tensor", "tensors")));
+  conclude(check, concat(checkpoint.files.size(), " files agree on ", counted(checkpoint.tensors.size(), "tensor", "tensors")));
   return check;
 }
 
