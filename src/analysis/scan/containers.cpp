@@ -46,7 +46,9 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
   if (looks_like_safetensors(head, size)) return scan_safetensors(piece, row);
   if (starts("GGUF")) {
     report_.members[row].kind = "gguf";
-    if (auto checked = check_gguf(head, size); !checked) take_error(row, piece, checked.error());
+    auto checked = check_gguf(piece.source, limits_);
+    if (!checked && must_propagate(checked.error())) return std::unexpected(std::move(checked).error());
+    if (!checked) take_error(row, piece, checked.error());
     ASSAY_CHECK(scan_zip_within(piece, row));
   } else if (starts(std::string_view("PK\3\4", 4)) || starts(std::string_view("PK\5\6", 4)) || starts(std::string_view("PK\7\10PK", 6)) ||
              starts(std::string_view("PK\1\2", 4))) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //   safetensors  header length u64, header (JSON), data: every byte of it belongs to one tensor
-//   GGUF         "GGUF", version u32, tensors u64, keys u64, …
 #include "analysis/scan/sniff.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "assay/dtype.hpp"
 #include "base/arith.hpp"
 #include "base/endian.hpp"
 #include "base/text.hpp"
@@ -148,10 +148,17 @@ class FrameHandler final : public json::Handler {
   bool number(std::string_view text) override {
     const auto value = json::to_u64(text);
     if (depth_ != 3 || !value) return stop(Code::bad_header, concat("number ", escape(text, 40), " where none may be"));
-    if (key_ == "data_offsets") numbers_.push_back(*value);
+    (key_ == "data_offsets" ? numbers_ : shape_).push_back(*value);
     return true;
   }
-  bool string(std::string_view) override { return depth_ == 2 && (metadata_ || key_ == "dtype") ? true : wrong(); }
+  bool string(std::string_view text) override {
+    if (depth_ != 2 || (!metadata_ && key_ != "dtype")) return wrong();
+    if (metadata_) return true;
+    const auto found = dtype_from_name(text);
+    if (!found) return stop(Code::unknown_dtype, concat("an entry has the dtype ", quote(text)));
+    bits_ = dtype_info(*found).bits;
+    return true;
+  }
   bool key(std::string_view text) override {
     if (depth_ == 1) {
       if (!names_.insert(std::string(text)).second) return stop(Code::duplicate_name, concat("two entries are named ", quote(text)));
@@ -170,8 +177,14 @@ class FrameHandler final : public json::Handler {
     if (--depth_ == 1 && !metadata_) {
       if (seen_ != 7) return stop(Code::bad_header, "an entry lacks dtype, shape or data_offsets");
       if (numbers_.size() != 2 || numbers_[0] > numbers_[1]) return stop(Code::bad_header, "an entry's data_offsets are no range");
+      std::optional<std::uint64_t> bits = bits_;
+      for (const std::uint64_t n : shape_) bits = bits ? checked_mul(*bits, n) : bits;
+      if (!bits) return stop(Code::shape_overflow, "an entry's shape has more elements than can be counted");
+      if (*bits % 8 != 0 || *bits / 8 != numbers_[1] - numbers_[0])
+        return stop(Code::size_mismatch, concat("an entry's shape needs ", *bits, " bits, its data_offsets are ", numbers_[1] - numbers_[0], " bytes apart"));
       ranges.emplace_back(numbers_[0], numbers_[1]);
       numbers_.clear();
+      shape_.clear();
     }
     return true;
   }
@@ -187,7 +200,8 @@ class FrameHandler final : public json::Handler {
   bool metadata_ = false;
   int seen_ = 0;
   std::string key_;
-  std::vector<std::uint64_t> numbers_;
+  std::vector<std::uint64_t> numbers_, shape_;
+  std::uint64_t bits_ = 0;
   std::unordered_set<std::string> names_;
 };
 
@@ -223,19 +237,6 @@ Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& 
   if (end > source.size() - 8 - n)
     return fail(Error(Code::truncated, concat("the header promises ", end, " bytes of data, ", source.size() - 8 - n, " are there")).at(8 + n));
   return 8 + n + end;
-}
-
-Result<void> check_gguf(ByteView head, std::uint64_t size) {
-  constexpr std::uint64_t kLeastTensor = 8 + 1 + 4 + 4 + 8, kLeastKey = 8 + 1 + 4 + 1;
-  if (head.size() < 24) return fail(Error(Code::truncated, concat("the GGUF file has ", size, " bytes, its header 24")).at(0));
-  const std::uint32_t version = load_le<std::uint32_t>(head.data() + 4);
-  if (version < 1 || version > 3) return fail(Error(Code::bad_version, concat("GGUF version ", version, " is not 1, 2 or 3")).at(4));
-  std::uint64_t tensors = load_le<std::uint64_t>(head.data() + 8), keys = load_le<std::uint64_t>(head.data() + 16);
-  if (version == 1) tensors = load_le<std::uint32_t>(head.data() + 8), keys = load_le<std::uint32_t>(head.data() + 12);
-  const std::uint64_t left = size - 16;
-  if (tensors > left / kLeastTensor || keys > left / kLeastKey)
-    return fail(Error(Code::bad_header, concat(tensors, " tensors and ", keys, " keys do not fit in ", size, " bytes")).at(8));
-  return {};
 }
 
 }  // namespace assay::scan

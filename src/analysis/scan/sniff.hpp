@@ -36,7 +36,7 @@ bool is_plain_text(std::string_view text);
 bool looks_like_safetensors(ByteView head, std::uint64_t size);
 /// Reads the frame of a safetensors file strictly. Gives where the data end; fails with what is wrong.
 Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& limits);
-/// Reads the fixed header of a GGUF file: version and counts that the file can hold.
-Result<void> check_gguf(ByteView head, std::uint64_t size);
+/// Walks the header of a GGUF file: keys, values, tensors. Gives where the data begin. Fails with what is wrong.
+Result<std::uint64_t> check_gguf(const ByteSource& source, const Limits& limits);
 
 }  // namespace assay::scan

@@ -68,6 +68,17 @@ std::string safetensors_text(std::string_view behind = "") {
   return le(header.size(), 8) + header + std::string(8, '\1') + std::string(behind);
 }
 
+std::string safetensors_of(std::string_view header) { return le(header.size(), 8) + std::string(header) + std::string(8, '\1'); }
+
+/// general.alignment with this value type and value, one tensor of 8 F32 at `offset`, and its data.
+std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t offset) {
+  const auto string = [](std::string_view s) { return le(s.size(), 8) + std::string(s); };
+  std::string text = "GGUF" + le(3, 4) + le(1, 8) + le(1, 8) + string("general.alignment") + le(type, 4) + le(alignment, 4);
+  text += string("w") + le(1, 4) + le(8, 8) + le(0, 4) + le(offset, 8);
+  text.resize((text.size() + 31) / 32 * 32);
+  return text + std::string(32, '\1');
+}
+
 std::string dtype(std::string_view code) {
   return stack_global("numpy", "dtype") + short_text(code) + "\x89\x88\x87R" + "(K\3" + short_text("<") + "NNNJ" + le(0xffffffff, 4) + "J" + le(0xffffffff, 4) + "K\0tb"s;
 }
@@ -132,8 +143,20 @@ std::vector<Case> wrappers() {
       {"safetensors", safetensors_text(), kClean, kComplete},
       {"safetensors with a pickle behind", safetensors_text(kEvil), kDanger, kMalformed},
       {"a pickle named so", kEvil, kDanger, kComplete},
+      {"safetensors of a wrong size", safetensors_of(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors of too many elements", safetensors_of(R"({"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors of a dtype that is none", safetensors_of(R"({"w":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors with a gap", safetensors_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"), kClean, kMalformed},
+      {"safetensors twice", safetensors_of(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})"), kClean, kMalformed},
+      {"safetensors with a number in its metadata", safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"GGUF", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8), kClean, kComplete},
+      {"GGUF with a key and a tensor", gguf_text(4, 32, 0), kClean, kComplete},
       {"GGUF that counts too far", "GGUF" + le(3, 4) + le(~0ull, 8) + le(0, 8), kClean, kMalformed},
+      {"GGUF of a version to come", "GGUF" + le(4, 4) + le(0, 8) + le(0, 8), kClean, kMalformed},
+      {"GGUF with an alignment of 3", gguf_text(4, 3, 0), kClean, kMalformed},
+      {"GGUF with a value of no type", gguf_text(77, 32, 0), kClean, kMalformed},
+      {"GGUF with a tensor elsewhere", gguf_text(4, 32, 1 << 20), kClean, kMalformed},
+      {"GGUF that is cut", gguf_text(4, 32, 0).substr(0, 70), kClean, kMalformed},
       {"load of bytes that are a file of torch", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(torch_object()))) + ".", kClean, kComplete},
       {"load of bytes in latin1",
        proto(2) + global("torch.storage", "_load_from_bytes") + call1(global("_codecs", "encode") + text("\xc2\x80\x02}.") + text("latin1") + "\x86R") + ".", kUnknown, kComplete},
