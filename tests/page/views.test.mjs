@@ -125,3 +125,31 @@ describe('tensor', () => {
     await accessible('brushed');
   });
 });
+
+describe('bytes', () => {
+  before(() => browser.evaluate(choose, 'model.layers.2.self_attn.v_proj.weight', 'bytes'));
+  const view = 'assay-bytes';
+
+  test('accounts for every byte and shows values beside them', async () => {
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag)?.page?.values.size > 0, [view]);
+    const seen = await browser.evaluate(async (tag) => {
+      const { page, map } = document.querySelector('assay-root').shadowRoot.querySelector(tag);
+      const { app } = document.querySelector('assay-root');
+      const { tensor } = app.selection;
+      const first = await app.engine.call('values', { model: app.model.id, tensor: tensor.index, first: 0, n: 2 });
+      return { at: page.offset === tensor.offset, whole: map.parts.reduce((sum, part) => sum + part.length, 0) === map.size, unowned: map.unowned, values: page.values.get(0), first: [...first] };
+    }, view);
+    assert.deepEqual(seen, { ...seen, at: true, whole: true, unowned: 0 });
+    assert.deepEqual(seen.values.slice(0, 2), seen.first);
+    await accessible('bytes');
+  });
+
+  test('goes from part to part by keys and by mouse', async () => {
+    await browser.page.locator('assay-bytes canvas').focus();
+    await browser.press('Home');
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).offset === 0, [view]);
+    const box = await browser.page.locator('assay-bytes canvas').boundingBox();
+    await browser.page.mouse.click(box.x + box.width - 20, box.y + box.height - 10);
+    await until(browser, () => document.querySelector('assay-root').app.selection.tensor.name.startsWith('model.layers.5.'));
+  });
+});

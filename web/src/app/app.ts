@@ -214,10 +214,10 @@ export class App extends EventTarget {
     return stats;
   }
   /** A document about the whole model, once. */
-  async reportOf(command: 'doctor' | 'moe', title: string): Promise<void> {
+  async reportOf(command: 'doctor' | 'moe' | 'map' | 'stats', title: string): Promise<void> {
     const model = this.model;
     if (model === null || model.reports.has(command)) return;
-    const document = await this.run(title, 'report', { model: model.id, command }, this.tensorBytes);
+    const document = await this.run(title, 'report', { model: model.id, command }, command === 'map' ? 0 : this.tensorBytes);
     if (document !== null) model.reports.set(command, document);
     this.changed();
   }

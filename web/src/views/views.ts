@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { html } from 'lit';
+import './bytes-view.js';
 import './findings-view.js';
 import './metadata-view.js';
 import './overview.js';
@@ -10,6 +11,7 @@ import type { View } from './view.js';
 export const VIEWS: readonly View[] = [
   { id: 'overview', title: 'Overview', key: '1', about: 'model', render: (app) => html`<assay-overview .app=${app}></assay-overview>` },
   { id: 'tensor', title: 'Tensor', key: '2', about: 'tensor', render: (app) => html`<assay-tensor .app=${app}></assay-tensor>` },
+  { id: 'bytes', title: 'Bytes', key: '6', about: 'tensor', render: (app) => html`<assay-bytes .app=${app}></assay-bytes>` },
   { id: 'findings', title: 'Findings', key: '7', about: 'model', render: (app) => html`<assay-findings .app=${app}></assay-findings>` },
   { id: 'scan', title: 'Code', key: '8', about: 'model', render: (app) => html`<assay-scan .app=${app}></assay-scan>` },
   { id: 'metadata', title: 'Metadata', key: '9', about: 'model', render: (app) => html`<assay-metadata .app=${app}></assay-metadata>` },
