@@ -33,6 +33,7 @@ using torch::ZeroParameter;
 constexpr std::uint64_t kTagBytes = 256;
 constexpr std::uint32_t kModelRanks = 1024;
 constexpr std::uint64_t kRanksTried = 64;  // where no file says how many there are
+constexpr std::string_view kStep = "global_step";
 constexpr std::string_view kModelEnd = "_model_states.pt";
 constexpr std::string_view kOptimEnds[] = {"_optim_states.pt", "optim_states.pt"};
 constexpr std::string_view kOptimPrefixes[] = {"", "bf16_", "fp16_"};
@@ -429,7 +430,13 @@ Result<Checkpoint> open_deepspeed(const OpenInput& input) {
 Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits) {
   const auto has = [&](auto&& test) { return std::ranges::any_of(entries, [&](const FileSet::Entry& entry) { return !entry.folder && test(entry.name); }); };
   if (has(is_state_name)) return open_in(files, "", limits);
-  if (!has([](std::string_view name) { return name == "latest"; })) return std::nullopt;
+  if (!has([](std::string_view name) { return name == "latest"; })) {
+    // The last of the steps that were saved.
+    std::string_view last;
+    for (const FileSet::Entry& entry : entries)
+      if (entry.folder && entry.name.starts_with(kStep) && (last.empty() || natural_less(last, entry.name))) last = entry.name;
+    return last.empty() ? Result<std::optional<Checkpoint>>(std::nullopt) : open_in(files, concat(last, '/'), limits);
+  }
   ASSAY_TRY(const auto source, files.open("latest"));
   ASSAY_TRY(const ByteBlock text, source->fetch(0, std::min(source->size(), kTagBytes)));
   std::string_view tag = text.view().text();

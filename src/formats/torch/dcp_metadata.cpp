@@ -16,9 +16,10 @@ std::string_view class_of(const Graph& graph, Node n) {
   return kind_of(graph, n) == Kind::call ? global_name(graph, graph.callable(n)).name : std::string_view();
 }
 
-/// An attribute that BUILD set; kNoNode when there is none.
+/// An attribute that BUILD set, or the item of a dict that stands for the object; kNoNode when there is none.
 Node attribute(const Graph& graph, Node object, std::string_view name) {
   if (object == kNoNode) return kNoNode;
+  if (graph.kind(object) == Kind::dict) return graph.get(object, name);
   Node found = kNoNode;
   for (const Node state : graph.states(object)) {
     if (kind_of(graph, state) != Kind::dict) continue;
@@ -109,6 +110,7 @@ const DcpPlace* DcpMetadata::find(std::string_view name, const std::vector<std::
 bool is_dcp_metadata(ByteView head) {
   const std::string_view text = head.text();
   if (!text.starts_with('\x80')) return false;
+  if (text.substr(0, 64).find("state_dict_metadata") != std::string_view::npos) return true;  // without the classes
   const std::size_t module = text.find("checkpoint.metadata");
   return module != std::string_view::npos && module < 200 && text.find("torch.distributed") < module && text.find("Metadata", module) != std::string_view::npos;
 }
@@ -116,14 +118,15 @@ bool is_dcp_metadata(ByteView head) {
 Result<DcpMetadata> read_dcp_metadata(const Graph& graph, const Limits& limits) {
   const Node root = graph.salvage_root();
   const Node table = attribute(graph, root, "state_dict_metadata");
-  if (class_of(graph, root) != "Metadata" || kind_of(graph, table) != Kind::dict)
+  const bool metadata = class_of(graph, root) == "Metadata" || kind_of(graph, root) == Kind::dict;
+  if (!metadata || kind_of(graph, table) != Kind::dict)
     return fail(Code::malformed_pickle, "the object is not the Metadata of a distributed checkpoint");
   DcpMetadata out;
   for (std::size_t i = 0; i < graph.pair_count(table); ++i) {
     const Node value = graph.value(table, i);
     DcpEntry entry;
     entry.name = graph.text(graph.key(table, i));
-    entry.tensor = class_of(graph, value) == "TensorStorageMetadata";
+    entry.tensor = class_of(graph, value) == "TensorStorageMetadata" || attribute(graph, value, "chunks") != kNoNode;
     if (entry.tensor) {
       if (auto read = read_tensor(graph, value, limits, entry); !read) entry.fault = std::move(read).error();
     }

@@ -253,6 +253,18 @@ TEST(Dcp, AChunkOfAnotherShapeFailsWhenItIsRead) {
   EXPECT_EQ(read.error().where().tensor, "w");
 }
 
+TEST(Dcp, MetadataOfPlainDictsIsUnderstood) {
+  const auto text = [](const std::string& t) { return concat("X", static_cast<char>(t.size()), std::string_view("\0\0\0", 3), t); };
+  const std::string chunk = "}(" + text("offsets") + "(I0\nt" + text("sizes") + "(I4\ntu";
+  const std::string entry = "}(" + text("properties") + "}(" + text("dtype") + "ctorch\nfloat32\nu" + text("size") + "(I4\nt" + text("chunks") + "](" + chunk + "eu";
+  const std::string place = "}(" + text("relative_path") + text("a.distcp") + text("offset") + "I0\n" + text("length") + "I4\nu";
+  const std::string metadata = "\x80\x02}(" + text("state_dict_metadata") + "}(" + text("w") + entry + "u" + text("storage_data") + "}(" + text("w") + place + "uu.";
+  const auto opened = open_files({{".metadata", metadata}, {"a.distcp", floats("w", "4", {1, 2, 3, 4})}}, "");
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_EQ(opened->format, "torch-dcp");
+  EXPECT_EQ(values_of(*opened, "w"), (std::vector<double>{1, 2, 3, 4}));
+}
+
 TEST(Dcp, RanksThatAreMissingAreTold) {
   const auto opened = changed("huggingface", {{"shard-00002-model-00001-of-00001.safetensors", "absent"}});
   ASSERT_TRUE(opened) << describe(opened);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeRO folders: every tensor compared with what the published rules give, and folders of which a part is missing.
+#include <filesystem>
 #include <map>
 
 #include "unit/formats/formats_testing.hpp"
@@ -122,6 +123,23 @@ TEST(ZeroFolder, GatheredWeightsBesideItCount) {
   const auto opened = open_files(files, "");
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->format, "safetensors");
+}
+
+TEST(ZeroFolder, WithoutATagTheLastStepCounts) {
+  const std::string top = ::testing::TempDir() + "assay_zero_steps";
+  std::filesystem::remove_all(top);
+  for (const char* step : {"/global_step4", "/global_step10"}) {
+    std::filesystem::create_directories(top + step);
+    const std::string run = std::string(step) == "/global_step10" ? "stage3" : "stage2";
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(ASSAY_TEST_DATA) + "/deepspeed/" + run + "/global_step4"))
+      std::filesystem::copy(entry.path(), top + step);
+  }
+  const auto set = open_path(top);
+  ASSERT_TRUE(set);
+  const auto opened = open(**set);
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_EQ(opened->files[0].name, "global_step10/zero_pp_rank_0_mp_rank_00_model_states.pt");
+  std::filesystem::remove_all(top);
 }
 
 TEST(ZeroFolder, ATagThatLeadsNowhereIsNoCheckpoint) {
