@@ -121,6 +121,7 @@ int run_moe(Context& context);
 int run_doctor(Context& context);
 int run_diff(Context& context);
 int run_show(Context& context);
+int run_hist(Context& context);
 int run_heatmap(Context& context);
 int run_verify(Context& context);
 int run_help(Context& context);
