@@ -53,6 +53,8 @@ void formats_shard_index(Bytes input);
 void formats_torch_zip(Bytes input);
 void formats_torch_legacy(Bytes input);
 void formats_torch_tar(Bytes input);
+void formats_torch_mobile(Bytes input);
+void formats_torch_dcp(Bytes input);
 void formats_npy(Bytes input);
 void formats_npz(Bytes input);
 void formats_pickle(Bytes input);

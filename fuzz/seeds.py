@@ -12,6 +12,7 @@ DATA = os.path.join(HERE, "..", "tests", "data")
 
 
 def write(target, name, content):
+    os.makedirs(os.path.join(HERE, "corpus", target), exist_ok=True)
     with open(os.path.join(HERE, "corpus", target, name), "wb") as file:
         file.write(content)
 
@@ -60,11 +61,27 @@ def numbers():
         write("strides", f"dtype{dtype}", bytes([dtype, 2, 1 + dtype % 8, 3, 1, 4, 3, dtype % 5]) + codes * 3)
 
 
+def sets():
+    """A distributed checkpoint as one input: the metadata's length, it, the data file's first archives"""
+    folder = os.path.join(DATA, "dist", "safetensors")
+    with open(os.path.join(folder, ".metadata"), "rb") as file:
+        metadata = file.read()
+    data = sorted(name for name in os.listdir(folder) if not name.startswith("."))[0]
+    with open(os.path.join(folder, data), "rb") as file:
+        write("torch_dcp", "safetensors", struct.pack("<H", len(metadata)) + metadata + file.read())
+    folder = os.path.join(DATA, "dist", "train")
+    with open(os.path.join(folder, ".metadata"), "rb") as file:
+        metadata = file.read()
+    with open(os.path.join(folder, "__0_0.distcp"), "rb") as file:
+        write("torch_dcp", "train", struct.pack("<H", len(metadata)) + metadata + file.read()[:8192])
+
+
 def main():
     pickles()
     headers()
     streams()
     numbers()
+    sets()
 
 
 main()

@@ -16,6 +16,8 @@ constexpr Target kTargets[] = {
     {"torch_zip", formats_torch_zip},
     {"torch_legacy", formats_torch_legacy},
     {"torch_tar", formats_torch_tar},
+    {"torch_mobile", formats_torch_mobile},
+    {"torch_dcp", formats_torch_dcp},
     {"npy", formats_npy},
     {"npz", formats_npz},
     {"plain_pickle", formats_pickle},

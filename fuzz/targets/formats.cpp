@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "analysis/scan/scan.hpp"
@@ -31,9 +32,25 @@ void formats_safetensors(Bytes input) { open_and_read("safetensors", input, "x.s
 void formats_torch_zip(Bytes input) { open_and_read("torch-zip", input, "x.pt"); }
 void formats_torch_legacy(Bytes input) { open_and_read("torch-legacy", input, "x.pt"); }
 void formats_torch_tar(Bytes input) { open_and_read("torch-tar", input, "x.tar"); }
+void formats_torch_mobile(Bytes input) { open_and_read("torch-mobile", input, "x.ptl"); }
 void formats_npy(Bytes input) { open_and_read("npy", input, "x.npy"); }
 void formats_npz(Bytes input) { open_and_read("npz", input, "x.npz"); }
 void formats_pickle(Bytes input) { open_and_read("pickle", input, "x.pkl"); }
+
+/// A folder of two files: how long the metadata is, it, and the data that it speaks of.
+void formats_torch_dcp(Bytes input) {
+  if (input.size() < 2) return;
+  const std::size_t length =
+      std::min<std::size_t>(std::to_integer<std::size_t>(input[0]) + 256 * std::to_integer<std::size_t>(input[1]), input.size() - 2);
+  SourceSet set("set", "");
+  set.add(".metadata", MemorySource::borrow(input.subspan(2, length)));
+  set.add("__0_0.distcp", MemorySource::borrow(input.subspan(2 + length)));
+  const auto opened = open(set);
+  if (!opened) return require(opened.error().code() != Code::internal, "an error of a set in memory is about the set");
+  check_whole(*opened);
+  read_some_values(*opened);
+  (void)passes_verify(set, *opened);
+}
 
 /// The scanner of the plain spelling and the exact reader say the same of every header that the scanner takes.
 void formats_safetensors_header(Bytes input) {

@@ -81,6 +81,11 @@ constexpr std::size_t kEveryPlace = ~std::size_t{0};
 constexpr std::uintmax_t kLargestFile = 256 * 1024;
 constexpr std::size_t kSmallFile = 16 * 1024;  // whose every place a full run changes
 constexpr std::size_t kPlacesOfLarge = 4096;   // of a larger file, in a full run
+#ifdef __has_feature                           // clang's way to ask
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double kSlowness = 20;  // of a sanitizer
 #else

@@ -123,7 +123,7 @@ constexpr std::array<Matrix, 64> make_zeros() {
   for (std::size_t k = 1; k < zeros.size(); ++k) zeros[k] = squared(zeros[k - 1]);
   return zeros;
 }
-const std::array<Matrix, 64> kZeros = make_zeros();
+constexpr std::array<Matrix, 64> kZeros = make_zeros();
 
 }  // namespace
 

@@ -94,15 +94,20 @@ void Pass::plan_values() {
   // Views that are the same are looked at once, for the first of them.
   using View = std::tuple<std::uint32_t, std::uint64_t, DType, std::vector<std::uint64_t>, std::vector<std::uint64_t>>;
   std::map<View, std::uint32_t> seen;
+  std::vector<std::uint32_t> on_storage(checkpoint_->storages.size(), 0);
+  for (const Tensor& tensor : checkpoint_->tensors)
+    if (tensor.storage != kNone) ++on_storage[tensor.storage];
   for (std::uint32_t t = 0; t < checkpoint_->tensors.size(); ++t) {
     const Tensor& tensor = checkpoint_->tensors[t];
     if (!has_values(tensor)) continue;
-    View view{tensor.storage,
-              tensor.storage_offset,
-              tensor.dtype,
-              {tensor.shape.begin(), tensor.shape.end()},
-              {tensor.stride.begin(), tensor.stride.end()}};
-    if (!seen.try_emplace(std::move(view), t).second) continue;
+    if (on_storage[tensor.storage] > 1) {
+      View view{tensor.storage,
+                tensor.storage_offset,
+                tensor.dtype,
+                {tensor.shape.begin(), tensor.shape.end()},
+                {tensor.stride.begin(), tensor.stride.end()}};
+      if (!seen.try_emplace(std::move(view), t).second) continue;
+    }
     tensors_.push_back({t, {}, {}});
     const auto index = static_cast<std::uint32_t>(tensors_.size() - 1);
     if (is_plain(*checkpoint_, tensor)) {

@@ -227,6 +227,15 @@ Finding mismatch(const Checkpoint& checkpoint, const MemberCheck& member) {
   return finding;
 }
 
+Finding unreadable(const Checkpoint& checkpoint, const MemberCheck& member) {
+  const std::string name = quote(member.member.name);
+  const std::string& what = member.unread->what();
+  Finding finding(member.unread->code(), what.find(name) == std::string::npos ? concat("member ", name, ": ", what) : what,
+                  {.member = std::string(member.member.name), .offset = member.unread->where().offset.value_or(member.offset)});
+  if (checkpoint.files.size() > 1) finding.where.file = checkpoint.files[member.file].name;
+  return finding;
+}
+
 Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findings) {
   if (pass.members().empty()) return skip(kCrc, "no zip: this format carries no check sums");
   Check check{.name = std::string(kCrc)};
@@ -239,7 +248,9 @@ Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findin
     } else if (++bad > Findings::kPerCode) {
       continue;
     } else if (member.unread) {
-      wrong(check, concat("member ", quote(member.member.name), ": ", member.unread->what()));
+      Finding finding = unreadable(checkpoint, member);
+      wrong(check, finding.message);
+      findings.add(std::move(finding));
     } else {
       Finding finding = mismatch(checkpoint, member);
       wrong(check, finding.message);

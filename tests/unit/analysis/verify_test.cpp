@@ -217,6 +217,8 @@ TEST(Crc, AMemberThatCannotBeReadIsWrong) {
   zip.add({.name = "a", .data = bytes_of("no deflate"), .size = 20, .method = 8});
   Findings findings;
   EXPECT_EQ(crc_check(zip_of(zip), findings).verdict, CheckVerdict::fail);
+  ASSERT_EQ(findings.list().size(), 1u);
+  EXPECT_EQ(findings.list()[0].where.member, "a");
 }
 
 TEST(Values, NanInfinitiesAndZeros) {
