@@ -39,6 +39,9 @@ test('patterns match whole names, numbers and lists of numbers', () => {
 });
 
 test('what breaks a pattern is named', () => {
+  const norm = branch('norm', 1, [leaf('weight', 2)]);
+  const odd = branch('', 1, [branch('layers', 3, [{ ...norm, present: 2, of: 3, missing: ['31'] }, leaf('w', 3)])]);
+  assert.deepEqual(visibleRows(odd, new Set(['/0']), names, nameOf).map((row) => [row.label, row.odd]), [['layers', ''], ['norm.weight', 'not in 31'], ['w', '']]);
   assert.equal(oddity(root.children[1]!.children[1]!), 'not in 2');
   assert.equal(oddity(root.children[1]!.children[0]!), '');
 });

@@ -92,7 +92,7 @@ test('samples, grids and their statistics are those of dump, heatmap and stats',
     assert.deepEqual([...values], dumped.map(Math.fround));
 
     const grid = model.gridOf(tensor, 24, 24);
-    const map = JSON.parse(assay('heatmap', file, name, '--size', '24x24', '--json').stdout);
+    const map = JSON.parse(assay('heatmap', file, name, '--size', '24x24', '--json').stdout).grid;
     assert.deepEqual([grid.rows, grid.cols, grid.amax], [map.rows, map.cols, map.absmax]);
     assert.deepEqual([...grid.data], map.data.flat().map(Math.fround));
   }

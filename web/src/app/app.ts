@@ -62,13 +62,16 @@ export class App extends EventTarget {
   selection: Selection | null = null;
   view = 'overview';
   filter = '';
-  /** Tensors the filter chooses, null without one; `filterProblem` says why it is not understood. */
+  /** Tensors that the last filter chose which was understood (`chosenBy`), null without one. */
   chosen: Uint32Array | null = null;
+  chosenBy = '';
+  /** Why the filter is not understood. */
   filterProblem = '';
   opening = '';
   problem: Problem | null = null;
   jobs: Job[] = [];
   private nextJob = 1;
+  private readBefore = 0;
   private speed = USUAL_SPEED;
 
   constructor(readonly engine: Engine) {
@@ -93,6 +96,7 @@ export class App extends EventTarget {
     if (second !== undefined) await this.openOther(second);
   }
   async openModel(files: ModelFiles, sample = false): Promise<void> {
+    const readBefore = this.engine.bytesRead;
     this.opening = files.label;
     this.problem = null;
     this.changed();
@@ -100,6 +104,7 @@ export class App extends EventTarget {
       const model = await this.load(files, sample);
       for (const old of [this.model, this.other]) if (old !== null) this.engine.close(old.id);
       this.model = model;
+      this.readBefore = readBefore;
       this.other = null;
       this.selection = null;
       this.view = 'overview';
@@ -120,6 +125,10 @@ export class App extends EventTarget {
       this.fail(error, files.label);
     }
     this.changed();
+  }
+  /** Bytes read since the model was opened, by all workers; what several of them read counts for each. */
+  get bytesRead(): number {
+    return this.engine.bytesRead - this.readBefore;
   }
   private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
     const { model: id, opened } = await this.engine.open(files);
@@ -155,6 +164,7 @@ export class App extends EventTarget {
       const chosen = await this.engine.call('select', { model: model.id, filter: text });
       if (this.filter !== text) return;
       this.chosen = chosen;
+      this.chosenBy = text;
       this.filterProblem = '';
     } catch (error) {
       if (this.filter !== text) return;

@@ -12,6 +12,9 @@ declare class FileReaderSync {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }
 
+/** The file ends before it did when it was opened. */
+export class ShorterFile extends Error {}
+
 /** Blocks of files, the one unused for longest given up first. */
 export class BlockCache {
   private readonly blocks = new Map<string, Uint8Array>();
@@ -29,7 +32,7 @@ export class BlockCache {
       const at = offset + done;
       const block = this.block(key, blob, Math.floor(at / size), size);
       const part = block.subarray(at % size, (at % size) + out.length - done);
-      if (part.length === 0) throw new Error('the file is shorter than it was when it was opened');
+      if (part.length === 0) throw new ShorterFile();
       out.set(part, done);
       done += part.length;
     }

@@ -7,7 +7,7 @@ import { Files } from '../../../bindings/wasm/src/files.js';
 import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatmap.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
 import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
-import { BlockCache, canRead, sourceOf } from './reading.js';
+import { BlockCache, canRead, ShorterFile, sourceOf } from './reading.js';
 
 interface Model {
   files: Files;
@@ -206,7 +206,14 @@ const answers: Answers = {
 
 // --- messages
 
+/** Browsers name permissions when a file is not what it was when it was chosen. */
+const CHANGED = 'the file cannot be read any more: it changed on disk since it was opened, or was moved';
+const isChanged = (error: unknown) =>
+  (error instanceof DOMException && ['NotReadableError', 'NotFoundError'].includes(error.name)) || error instanceof ShorterFile;
+
 function failureOf(error: unknown): Failure {
+  if (isChanged(error) || (error instanceof AssayError && isChanged(error.cause)))
+    return { crash: false, status: Status.io, code: 'file-changed', message: CHANGED, hint: 'drop it again', where: {} };
   if (error instanceof AssayError) {
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
     return { crash: false, status: error.status, code: error.code, message: error.message + cause, hint: error.hint, where: error.where };

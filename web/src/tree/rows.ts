@@ -13,6 +13,8 @@ export interface Row {
   pattern: string[];
   /** Of one tensor: its number. */
   tensor: number | null;
+  /** What breaks the pattern of its siblings: "not in 31". */
+  odd: string;
   expandable: boolean;
   expanded: boolean;
   /** Of its siblings. */
@@ -29,16 +31,18 @@ function components(node: TreeNode): string[] {
 }
 
 /** A node with its only children joined to it, as "lm_head" and "weight" are "lm_head.weight". */
-function joined(node: TreeNode): { label: string; node: TreeNode; added: string[] } {
+function joined(node: TreeNode): { label: string; node: TreeNode; added: string[]; odd: string } {
   let label = node.name;
+  let odd = oddity(node);
   const added = components(node);
   while (node.children.length === 1 && node.times === 1 && node.dtype === undefined) {
     const child = node.children[0]!;
     label += `.${child.name}`;
     added.push(...components(child));
     node = child;
+    odd ||= oddity(node);
   }
-  return { label, node, added };
+  return { label, node, added, odd };
 }
 
 /** A regular expression for the names of a pattern. */
@@ -81,7 +85,7 @@ export function visibleRows(root: TreeNode, expanded: ReadonlySet<string>, names
   const rows: Row[] = [];
   const walk = (nodes: readonly TreeNode[], depth: number, prefix: string[], parent: string) => {
     nodes.forEach((child, i) => {
-      const { label, node, added } = joined(child);
+      const { label, node, added, odd } = joined(child);
       const key = `${parent}/${i}`;
       const pattern = [...prefix, ...added];
       const leaf = node.dtype !== undefined;
@@ -95,6 +99,7 @@ export function visibleRows(root: TreeNode, expanded: ReadonlySet<string>, names
         node,
         pattern,
         tensor: null,
+        odd,
         expandable: !leaf || several,
         expanded: open,
         position: i + 1,
@@ -113,6 +118,7 @@ export function visibleRows(root: TreeNode, expanded: ReadonlySet<string>, names
           node,
           pattern,
           tensor,
+          odd: '',
           expandable: false,
           expanded: false,
           position: n + 1,

@@ -7,7 +7,7 @@ import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
-import { firstExpanded, oddity, tensorsOf, visibleRows, type Row } from './rows.js';
+import { firstExpanded, tensorsOf, visibleRows, type Row } from './rows.js';
 
 const ROW = 26; // px
 const AHEAD = 8; // rows drawn beyond either edge
@@ -49,7 +49,7 @@ export class TreeView extends AppElement {
   }
 
   override willUpdate(): void {
-    const { model, filter, chosen } = this.app;
+    const { model, chosen, chosenBy: filter } = this.app;
     if (model !== this.model) {
       this.model = model;
       this.filtered = null;
@@ -63,7 +63,7 @@ export class TreeView extends AppElement {
         this.filtered = null;
         this.use(model.tree);
       }
-    } else if (this.filtered?.filter !== filter && this.app.filterProblem === '') {
+    } else if (this.filtered?.filter !== filter) {
       void this.loadFiltered(model, filter);
     }
     if (!this.dirty || this.root === null) return;
@@ -74,7 +74,7 @@ export class TreeView extends AppElement {
   private async loadFiltered(model: OpenModel, filter: string): Promise<void> {
     this.filtered = { filter, root: this.root! };
     const root = await this.app.engine.call('tree', { model: model.id, filter });
-    if (this.app.model !== model || this.app.filter !== filter) return;
+    if (this.app.model !== model || this.app.chosenBy !== filter) return;
     this.filtered = { filter, root };
     this.use(root, 200);
     this.requestUpdate();
@@ -155,7 +155,6 @@ export class TreeView extends AppElement {
   private row(row: Row, at: number): TemplateResult {
     const { node } = row;
     const selected = row.kind === 'tensor' ? row.tensor === this.app.selection?.tensor.index : row.kind === 'leaf' && row.pattern.join('.') === this.app.selection?.pattern;
-    const odd = row.kind === 'tensor' ? '' : oddity(node);
     const whole = this.root?.bytes || 1;
     const each = row.kind === 'tensor' ? node.tensors : 1;
     return html`<div
@@ -181,7 +180,7 @@ export class TreeView extends AppElement {
           >${row.expandable ? (row.expanded ? '▾' : '▸') : ''}</span
         ><span class="label">${row.label}</span>${node.times > 1 && row.kind !== 'tensor' ? html` <span class="times">×${node.times}</span>` : nothing}${
           row.kind === 'leaf' && node.tensors > 1 && node.times === 1 ? html` <span class="times">×${node.tensors}</span>` : nothing
-        }${odd !== '' ? html` <span class="odd" title="breaks the pattern of its siblings">${odd}</span>` : nothing}${
+        }${row.odd !== '' ? html` <span class="odd" title="breaks the pattern of its siblings">${row.odd}</span>` : nothing}${
           row.kind !== 'branch' ? html` <span class="what">${node.dtype} ${format.shape(node.shape ?? [])}</span>` : nothing
         }
       </span>
@@ -266,7 +265,7 @@ export class TreeView extends AppElement {
         color: var(--muted);
       }
       .times {
-        color: var(--accent);
+        color: var(--accent-text);
         font-weight: 600;
       }
       .odd {
