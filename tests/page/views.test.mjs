@@ -153,3 +153,37 @@ describe('bytes', () => {
     await until(browser, () => document.querySelector('assay-root').app.selection.tensor.name.startsWith('model.layers.5.'));
   });
 });
+
+describe('layers', () => {
+  before(async () => {
+    await browser.evaluate(show, 'matrix');
+    await until(browser, () => document.querySelector('assay-root').app.model.reports.has('stats'));
+  });
+
+  test('the layer with the planted outlier stands out, and leads to its tensor', async () => {
+    await until(browser, (tag) => /Stands out/.test(document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.textContent ?? ''), ['assay-matrix']);
+    await accessible('matrix');
+    await browser.page.locator('assay-matrix canvas').focus();
+    await browser.press('Home');
+    await browser.press('PageDown');
+    assert.match(await browser.evaluate(textOf, 'assay-matrix'), /layer 5 · k_norm/);
+    assert.ok((await browser.evaluate(colorsOf, ['assay-matrix', 'canvas'])) > 20);
+    await browser.page.getByRole('button', { name: 'layer 2 self_attn.v_proj' }).click();
+    await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.2.self_attn.v_proj.weight' && document.querySelector('assay-root').app.view === 'tensor');
+    assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.selection.peers.length), 6);
+  });
+
+  test('a range of values is counted in every layer of a role', async () => {
+    await browser.evaluate(show, 'ridge');
+    const view = 'assay-ridge';
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag)?.censuses.size === 6, [view]);
+    await browser.evaluate((tag) => {
+      document.querySelector('assay-root').shadowRoot.querySelector(tag).range = { from: 1, to: 20 };
+    }, view);
+    await until(browser, (tag) => /from 1 to 20:\s*2 1\s*0 elsewhere/.test(document.querySelector('assay-root').shadowRoot.querySelector(tag).shadowRoot.textContent.replace(/\s+/g, ' ')), [view]);
+    await browser.page.locator('assay-ridge canvas').focus();
+    for (let i = 0; i < 3; ++i) await browser.press('ArrowDown');
+    assert.match(await browser.evaluate(textOf, view), /2 · 4\u2009096 values from .* to 12.5 · 1 NaN/);
+    await accessible('ridge');
+  });
+});

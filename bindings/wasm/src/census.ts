@@ -78,10 +78,11 @@ export function* eachValue(
 export function* census(checkpoint: Checkpoint, tensor: number, window?: Window, watch?: Watch): Steps<Census> {
   const { rows, cols } = shapeOfMatrix(checkpoint.tensor(tensor).shape);
   const table = new Uint32Array(KEYS);
-  const wide = new Float64Array(KEYS);
+  let wide: Float64Array | null = null; // of more elements than 32 bits count
   let held = 0;
   let n = 0;
   const carry = () => {
+    wide ??= new Float64Array(KEYS);
     for (let key = 0; key < KEYS; ++key) wide[key]! += table[key]!;
     table.fill(0);
     held = 0;
@@ -93,11 +94,11 @@ export function* census(checkpoint: Checkpoint, tensor: number, window?: Window,
     held += bits.length;
     if (held > 2 ** 31) carry();
   }, watch);
-  carry();
-  return entriesOf(wide, n);
+  if (wide !== null) carry();
+  return entriesOf(wide ?? table, n);
 }
 
-function entriesOf(counts: Float64Array, n: number): Census {
+function entriesOf(counts: Float64Array | Uint32Array, n: number): Census {
   const valueOf = new DataView(new ArrayBuffer(4));
   const found: [number, number][] = [];
   const add = (key: number) => {

@@ -243,6 +243,7 @@ export class Root extends AppElement {
         border: 0;
         border-bottom: 2px solid transparent;
         border-radius: 0;
+        padding: 2px 7px;
         background: none;
       }
       .tabs button[aria-selected='true'] {

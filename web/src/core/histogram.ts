@@ -45,9 +45,9 @@ export function magnitudes({ values, counts }: Pick<Census, 'values' | 'counts'>
   return { least: found[0]?.[0] ?? 0, median, largest: found.at(-1)?.[0] ?? 0 };
 }
 
-/** An axis that shows the values well: symlog bends at half the median magnitude. */
+/** An axis that shows the values well: symlog is linear over the bulk and bends at twice the median magnitude. */
 export function axisFor(scale: Scale, sizes: { median: number }): Axis {
-  return { scale, bend: sizes.median > 0 ? sizes.median / 2 : 1 };
+  return { scale, bend: sizes.median > 0 ? sizes.median * 2 : 1 };
 }
 
 /** Counts in `n` bins of equal width on the axis between two values; log takes magnitudes, and zero then is below. */
@@ -133,5 +133,8 @@ export function ticksOf(axis: Axis, from: number, to: number, most: number): num
   const every = Math.max(1, Math.ceil(((highest - lowest + 1) * (axis.scale === 'log' ? 1 : 2)) / most));
   const found: number[] = axis.scale === 'log' ? [] : [0];
   for (let p = highest; p >= lowest; p -= every) found.push(10 ** p, ...(axis.scale === 'log' ? [] : [-(10 ** p)]));
-  return found.filter((value) => value >= from && value <= to).sort((a, b) => a - b);
+  // Labels beside zero would hide it.
+  const room = 0.07 * (place(to, axis) - place(from, axis));
+  const apart = (value: number) => axis.scale === 'log' || value === 0 || Math.abs(place(value, axis)) > room;
+  return found.filter((value) => value >= from && value <= to && apart(value)).sort((a, b) => a - b);
 }

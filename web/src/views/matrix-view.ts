@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers by roles: one statistic of every tensor at a glance, and what stands out of its role.
+import { css, html, nothing, type TemplateResult } from 'lit';
+import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import type { Colors, Stats } from '../core/protocol.js';
+import { combined, deviations, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
+import { base } from '../ui/base-styles.js';
+import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
+import { cellAfter, type Cell } from '../ui/grid-keys.js';
+import { csvOf, save, saveText } from '../ui/save.js';
+import { inkOf, isDark, Sketch } from '../ui/sketch.js';
+import { styled } from '../ui/styled.js';
+import { colorsOf } from './colors.js';
+import { cellAt, drawGrid, gridHeight, type Grid } from './grid-draw.js';
+import { colorIndex } from './picture-draw.js';
+
+/** Slanted labels of so many characters need this height. */
+const headFor = (labels: readonly string[]) => Math.min(130, 20 + Math.ceil(5.8 * Math.max(...labels.map((label) => label.length))));
+/** A deviation has its full colour here, and is worth naming from here. */
+const FAR = 6;
+const MOST_NAMED = 12;
+
+/** What is drawn, of one model, statistic and way of colouring. */
+interface Sheet {
+  roles: Roles;
+  short: string[];
+  values: (number | null)[];
+  deviations: (number | null)[];
+  largest: number;
+}
+
+export class MatrixView extends AppElement {
+  static override properties = { ...AppElement.properties, stat: { state: true }, relative: { state: true }, cursor: { state: true }, colors: { state: true } };
+  declare stat: StatName;
+  declare relative: boolean;
+  declare cursor: Cell | null;
+  declare colors: Colors | null;
+  private roles: Roles | null = null;
+  private model: OpenModel | null = null;
+  private sheet: Sheet | null = null;
+  private readonly sketch = new Sketch(
+    this,
+    'canvas',
+    (ctx, size, ink) => {
+      const grid = this.grid();
+      if (grid !== null) drawGrid(ctx, grid, size, ink);
+    },
+    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
+  );
+
+  constructor() {
+    super();
+    this.stat = 'std';
+    this.relative = true;
+    this.cursor = null;
+    this.colors = null;
+  }
+
+  override render(): TemplateResult {
+    const { model } = this.app;
+    if (model === null) return html``;
+    if (model !== this.model) {
+      this.model = model;
+      this.roles = rolesOf(model.names);
+      this.cursor = null;
+      const measured = model.reports.has('stats');
+      if (!measured && this.app.tensorBytes <= STARTS_BY_ITSELF && this.roles.roles.length > 0) queueMicrotask(() => void this.app.reportOf('stats', 'statistics of all tensors'));
+    }
+    const roles = this.roles!;
+    if (roles.layers.length < 2) return html`<p class="muted">No layers repeat in this file: there is nothing to compare by layer. The tree and the tensor view show each tensor.</p>`;
+    const stats = model.reports.get('stats')?.['tensors'] as (Stats | null)[] | undefined;
+    if (stats === undefined) return this.offer();
+    this.sheet = this.measured(roles, stats);
+    const grid = this.grid();
+    return html`
+      <div class="bar" role="toolbar" aria-label="matrix">
+        <select aria-label="statistic" @change=${(e: Event) => (this.stat = (e.target as HTMLSelectElement).value as StatName)}>
+          ${Object.entries(STATS).map(([id, text]) => html`<option value=${id} ?selected=${id === this.stat}>${text}</option>`)}
+        </select>
+        <label><input type="checkbox" .checked=${this.relative} @change=${() => (this.relative = !this.relative)} /> against other layers of the role</label>
+        <span class="gap"></span>
+        <button @click=${() => void this.savePng()}>PNG</button>
+        <button @click=${() => this.saveCsv()}>CSV</button>
+      </div>
+      <canvas
+        ${styled({ height: `${gridHeight(grid ?? { head: 0, rows: [] })}px` })}
+        tabindex="0"
+        role="application"
+        aria-roledescription="grid of layers and roles"
+        aria-label="${roles.layers.length} layers by ${roles.roles.length} roles, ${STATS[this.stat]}; arrow keys move, Enter shows the tensor"
+        @pointermove=${this.onMove}
+        @click=${this.onClick}
+        @keydown=${this.onKey}
+      ></canvas>
+      <p class="readout mono" role="status">${this.words()}</p>
+      ${this.scaleBar()} ${this.outliers(roles)}
+      ${roles.outside > 0 ? html`<p class="muted">${format.plural(roles.outside, 'tensor')} in no repeated layer ${roles.outside === 1 ? 'is' : 'are'} not shown.</p>` : nothing}
+    `;
+  }
+  private offer(): TemplateResult {
+    const running = this.app.jobs.some((job) => job.title === 'statistics of all tensors');
+    const bytes = this.app.tensorBytes;
+    if (running) return html`<p class="muted">Measuring every tensor: progress is in the line below, Esc ends it.</p>`;
+    return html`<p>One cell for each layer and role, coloured by a statistic: what is unlike its neighbours is seen at once. All values have to be read for that.</p>
+      <p><button class="primary" @click=${() => void this.app.reportOf('stats', 'statistics of all tensors')}>Measure ${format.bytes(bytes)} (${this.app.estimate(bytes)})</button></p>`;
+  }
+  private measured(roles: Roles, stats: readonly (Stats | null)[]): Sheet {
+    const { layers, cells } = roles;
+    const across = roles.roles.length;
+    const values = Array.from({ length: layers.length * across }, (_, i) => combined(this.stat, (cells.get(i) ?? []).map((tensor) => stats[tensor])));
+    const far: (number | null)[] = new Array<number | null>(values.length).fill(null);
+    for (let role = 0; role < across; ++role) {
+      const column = deviations(layers.map((_, layer) => values[layer * across + role]!));
+      column.forEach((value, layer) => (far[layer * across + role] = value));
+    }
+    const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+    return { roles, short: shortRoles(roles.roles), values, deviations: far, largest };
+  }
+  private grid(): Grid | null {
+    const { sheet, colors } = this;
+    if (sheet === null) return null;
+    const { roles, values, deviations: far, largest } = sheet;
+    const across = roles.roles.length;
+    const kind = this.relative || this.stat === 'mean' ? 'diverging' : 'sequential';
+    return {
+      rows: roles.layers.map(String),
+      cols: sheet.short,
+      head: headFor(sheet.short),
+      cursor: this.cursor,
+      color: (row, col) => {
+        const value = this.relative ? far[row * across + col]! : values[row * across + col]!;
+        if (value === null || colors === null) return null;
+        const i = 3 * colorIndex(kind, value, this.relative ? FAR : largest);
+        const map = colors[kind];
+        return `rgb(${map[i]},${map[i + 1]},${map[i + 2]})`;
+      },
+      sign: (row, col) => {
+        const value = far[row * across + col]!;
+        return value !== null && Math.abs(value) >= FAR ? (value > 0 ? '▲' : '▼') : '';
+      },
+    };
+  }
+  private words(): string {
+    const { sheet, cursor } = this;
+    if (sheet === null || cursor === null) return 'point at a cell, or go through them with the arrow keys';
+    const { roles, values, deviations: far } = sheet;
+    const i = cursor.row * roles.roles.length + cursor.col;
+    const tensors = roles.cells.get(i) ?? [];
+    if (tensors.length === 0) return `layer ${roles.layers[cursor.row]!} has no ${sheet.short[cursor.col]!}`;
+    const several = tensors.length > 1 ? ` · ${tensors.length} tensors together` : '';
+    const deviation = far[i] ?? 0;
+    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${format.number(values[i])} · ${format.number(Number(Math.abs(deviation).toPrecision(3)))} times the usual spread ${deviation < 0 ? 'below' : 'above'} its role${several}`;
+  }
+  private scaleBar(): TemplateResult {
+    const { sheet } = this;
+    const text = this.relative ? `colour: distance from the role’s median, up to ${FAR} times the usual spread; ▲ ▼ beyond` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
+    return html`<p class="muted small">${text}; a line where there is no tensor</p>`;
+  }
+  private outliers(roles: Roles): TemplateResult {
+    const { deviations: far, values, short } = this.sheet!;
+    const across = roles.roles.length;
+    const named = far
+      .map((value, i) => [i, value ?? 0] as const)
+      .filter(([, value]) => Math.abs(value) >= FAR)
+      .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+    if (named.length === 0) return html`<p class="good">No layer stands out of its role by ${STATS[this.stat]}.</p>`;
+    return html`<h3>Stands out by ${STATS[this.stat]}</h3>
+      <ul>
+        ${named.slice(0, MOST_NAMED).map(
+          ([i, value]) => html`<li>
+            <button class="plain" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
+            ${format.number(values[i])} <span class="muted">${format.number(Number(Math.abs(value).toPrecision(3)))} times the usual spread ${value < 0 ? 'below' : 'above'} its role</span>
+          </li>`,
+        )}
+      </ul>
+      ${named.length > MOST_NAMED ? html`<p class="muted">and ${named.length - MOST_NAMED} more</p>` : nothing}`;
+  }
+
+  // --- pointing
+
+  private at(event: MouseEvent): Cell | null {
+    const grid = this.grid();
+    return grid === null ? null : cellAt(event.offsetX, event.offsetY, grid, this.sketch.size);
+  }
+  private readonly onMove = (event: PointerEvent) => {
+    const cell = this.at(event);
+    if (cell !== null && (cell.row !== this.cursor?.row || cell.col !== this.cursor.col)) this.cursor = cell;
+  };
+  private readonly onClick = (event: MouseEvent) => {
+    const cell = this.at(event);
+    if (cell !== null) void this.enter(cell);
+  };
+  private readonly onKey = (event: KeyboardEvent) => {
+    const { sheet, cursor } = this;
+    if (sheet === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'Enter' && cursor !== null) void this.enter(cursor);
+    else {
+      const next = cellAfter(event.key, cursor, sheet.roles.layers.length, sheet.roles.roles.length);
+      if (next === null) return;
+      this.cursor = next;
+    }
+    event.preventDefault();
+  };
+  /** Shows a cell's tensor, with the others of its role as its peers. */
+  private async enter({ row, col }: Cell): Promise<void> {
+    const { roles } = this.sheet!;
+    const across = roles.roles.length;
+    const [tensor] = roles.cells.get(row * across + col) ?? [];
+    if (tensor === undefined) return;
+    const peers = roles.layers.flatMap((_, layer) => roles.cells.get(layer * across + col) ?? []);
+    await this.app.select(tensor, peers, roles.roles[col]);
+    this.app.show('tensor');
+  }
+  private async savePng(): Promise<void> {
+    save(`${this.model!.label}.${this.stat}.png`, await this.sketch.png());
+  }
+  private saveCsv(): void {
+    const { roles, values } = this.sheet!;
+    const across = roles.roles.length;
+    saveText(`${this.model!.label}.${this.stat}.csv`, csvOf([['layer', ...roles.roles], ...roles.layers.map((layer, row) => [layer, ...values.slice(row * across, (row + 1) * across)])]), 'text/csv');
+  }
+
+  static override styles = [
+    base,
+    css`
+      .bar {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 6px 12px;
+        align-items: center;
+        margin-bottom: 6px;
+      }
+      select {
+        min-height: 28px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--raised);
+      }
+      .gap {
+        flex: 1;
+      }
+      canvas {
+        display: block;
+        width: 100%;
+        cursor: pointer;
+      }
+      .readout {
+        min-height: 3em;
+        margin: 4px 0 0;
+        max-width: none;
+      }
+      .small {
+        font-size: 12px;
+      }
+      ul {
+        margin: 0;
+        padding: 0;
+        list-style: none;
+      }
+      li button {
+        min-height: 24px;
+        padding: 0 4px;
+        text-decoration: underline;
+      }
+    `,
+  ];
+}
+customElements.define('assay-matrix', MatrixView);
