@@ -22,6 +22,7 @@ struct Limits {
   std::uint32_t zip_members = 4u << 20;                       ///< entries of one zip directory
   std::uint64_t inflate_bytes = std::uint64_t{4} << 30;       ///< one inflated member that holds tensor data
   std::uint64_t inflate_pickle_bytes = std::uint64_t{256} << 20;  ///< one inflated member that is parsed
+  std::uint32_t inflate_pickle_ratio = 100;                   ///< the same's inflated / deflated size, where it is more than 4 MiB
   std::uint32_t inflate_ratio = 1100;                         ///< inflated / deflated size (deflate itself cannot pass 1032)
   std::uint32_t rank = 64;                                    ///< dimensions of one tensor (torch and numpy allow 64)
   std::uint32_t shards = 100000;                              ///< files of one sharded set

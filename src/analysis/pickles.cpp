@@ -123,7 +123,7 @@ Result<void> Finder::find_in_archive(const Piece& piece, std::string_view wanted
     inner.begin = piece.begin + *offset;
     inner.end = inner.begin + member.packed_size;
   } else {
-    auto bytes = zip::read_member(window, member, limits_.inflate_pickle_bytes, limits_);
+    auto bytes = zip::read_member(window, member, zip::most_parsed(member, limits_), limits_);
     if (!bytes) return fail(std::move(bytes).error().in_member(member.name));
     const auto span = bytes->view().span();
     inner.source = std::make_shared<MemorySource>(std::vector<std::byte>(span.begin(), span.end()));

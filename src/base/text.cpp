@@ -134,6 +134,11 @@ constexpr std::string_view kEllipsis = "…";
 
 }  // namespace
 
+std::uint32_t unprintable_at(std::string_view text, std::size_t at) {
+  const Decoded character = decode(text, at);
+  return character.length < 2 || printable(character.code_point) ? 0 : character.code_point;
+}
+
 std::string escape(std::string_view name) {
   std::string out;
   out.reserve(name.size());

@@ -57,6 +57,10 @@ inline bool valid_utf8(std::string_view text) { return first_invalid_utf8(text) 
 /// Appends a code point as UTF-8; surrogates in their 3-byte form.
 void append_utf8(std::string& out, std::uint32_t code_point);
 
+/// The code point at text[at] where it is one beyond ASCII that does not show or turns its surroundings about (controls, direction marks);
+/// 0 where it is another.
+std::uint32_t unprintable_at(std::string_view text, std::size_t at);
+
 char lower(char c);  ///< ASCII only
 std::string lowered(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);

@@ -82,6 +82,10 @@ Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member
 /// checked. Fails as data_offset does, and with `unsupported-compression`, `limit-exceeded`, `inflate-failed`.
 Result<ByteBlock> read_member(const ByteSource& source, const Member& member, std::uint64_t max_size, const Limits& limits);
 
+/// The most that read_member should unpack of a member that will be parsed: its values take many times its size, so that what deflates to
+/// next to nothing is not believed.
+std::uint64_t most_parsed(const Member& member, const Limits& limits);
+
 /// A Storage for a member that holds tensor data: a plain range when stored, an inflating producer when deflated.
 /// `file` and `key` are the caller's. Fails as data_offset does, and with `unsupported-compression`, `limit-exceeded`. Cost: one read of 30
 /// bytes.

@@ -157,6 +157,13 @@ Result<ByteBlock> read_member(const ByteSource& source, const Member& member, st
   return inflate_range(source, member.name, offset, member.packed_size, member.size);
 }
 
+std::uint64_t most_parsed(const Member& member, const Limits& limits) {
+  constexpr std::uint64_t kHarmless = 4 << 20;
+  if (member.method == static_cast<std::uint16_t>(Method::stored)) return limits.pickle_bytes;
+  const auto believed = checked_mul(member.packed_size, limits.inflate_pickle_ratio);
+  return std::min(limits.inflate_pickle_bytes, std::max(kHarmless, believed.value_or(limits.inflate_pickle_bytes)));
+}
+
 Result<Storage> storage_of(const ByteSource& source, const Member& member, const Limits& limits) {
   ASSAY_CHECK(check_readable(member, limits.inflate_bytes, limits));
   ASSAY_TRY(const std::uint64_t offset, data_offset(source, member));

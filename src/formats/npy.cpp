@@ -205,7 +205,7 @@ Result<void> read_member(const OpenInput& input, const zip::Member& member, Chec
     return list_objects(checkpoint, stream, stem(name), name, true, input.limits);
   }
   if (header.has_objects) {
-    ASSAY_TRY(ByteBlock whole, zip::read_member(*input.source, member, input.limits.inflate_pickle_bytes, input.limits));
+    ASSAY_TRY(ByteBlock whole, zip::read_member(*input.source, member, zip::most_parsed(member, input.limits), input.limits));
     const std::size_t begin = static_cast<std::size_t>(std::min<std::uint64_t>(header.data_offset, whole.view().size()));
     const std::size_t size = whole.view().size() - begin;
     torch::PickleAt stream;

@@ -225,7 +225,7 @@ Result<void> Lister::list_attribute(const Member& member, const torch::Graph& gr
 Result<void> Lister::list_attributes() {
   const zip::Member* const member = archive_.find("attributes.pkl");
   if (member == nullptr) return {};
-  auto block = zip::read_member(*archive_.source, *member, archive_.limits.inflate_pickle_bytes, archive_.limits);
+  auto block = zip::read_member(*archive_.source, *member, zip::most_parsed(*member, archive_.limits), archive_.limits);
   if (!block && block.error().code() == Code::need_range) return fail(std::move(block).error());
   if (!block) return checkpoint_.add(Finding::from(std::move(block).error().in_member(member->name))), Result<void>();
   const torch::Graph graph = pickle::parse(*std::move(block), archive_.limits);

@@ -39,17 +39,34 @@ bool stands_as_it_is(std::string_view text) {
   return odd == 0;
 }
 
+void write_unit(Writer& out, std::uint32_t unit) {
+  out.put("\\u");
+  for (int shift = 12; shift >= 0; shift -= 4) out.put(kHex[unit >> shift & 15]);
+}
+
+/// What does not show, or turns about what stands beside it, is written by its number: documents are read in terminals too.
+void write_by_number(Writer& out, std::uint32_t code_point) {
+  if (code_point <= 0xffff) return write_unit(out, code_point);
+  write_unit(out, 0xd800 + ((code_point - 0x10000) >> 10));
+  write_unit(out, 0xdc00 + (code_point & 0x3ff));
+}
+
 void write_valid(Writer& out, std::string_view text, bool double_backslash) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x80 || kEscapes[c] == 0) continue;
+    const std::uint32_t hidden = c >= 0xc2 ? unprintable_at(text, i) : 0;
+    if (hidden == 0 && (c >= 0x80 || kEscapes[c] == 0)) continue;
     out.put(text.substr(begin, i - begin));
+    if (hidden != 0) {
+      write_by_number(out, hidden);
+      i += hidden < 0x800 ? 1 : hidden < 0x10000 ? 2 : 3;
+      begin = i + 1;
+      continue;
+    }
     begin = i + 1;
     if (kEscapes[c] == 'u') {
-      out.put("\\u00");
-      out.put(kHex[c >> 4]);
-      out.put(kHex[c & 15]);
+      write_unit(out, c);
     } else {
       out.put('\\');
       out.put(kEscapes[c]);

@@ -149,8 +149,7 @@ Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint) {
 }
 
 Result<void> read_pickle(const Archive& archive, const zip::Member& member, Checkpoint& checkpoint, const PickleOptions& options) {
-  const std::uint64_t most = member.method == 0 ? archive.limits.pickle_bytes : archive.limits.inflate_pickle_bytes;
-  auto block = zip::read_member(*archive.source, member, most, archive.limits);
+  auto block = zip::read_member(*archive.source, member, zip::most_parsed(member, archive.limits), archive.limits);
   if (!block) return fail(std::move(block).error().in_member(member.name));
   const ByteView stream = block->view();
 

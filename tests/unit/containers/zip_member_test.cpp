@@ -66,6 +66,19 @@ TEST(ZipMember, BombsAreRefusedUnopened) {
   EXPECT_EQ(storage_of(*archive.source, archive.directory.members[0], {.inflate_ratio = 10}).error().code(), Code::limit_exceeded);
 }
 
+TEST(ZipMember, WhatIsParsedMayNotGrowAHundredfold) {
+  const auto most = [](std::uint16_t method, std::uint64_t packed) {
+    Member member;
+    member.method = method;
+    member.packed_size = packed;
+    return most_parsed(member, {});
+  };
+  EXPECT_EQ(most(8, 0), 4u << 20) << "little is harmless";
+  EXPECT_EQ(most(8, 100'000), 10'000'000u);
+  EXPECT_EQ(most(8, ~std::uint64_t{0}), Limits{}.inflate_pickle_bytes);
+  EXPECT_EQ(most(0, 1), Limits{}.pickle_bytes);
+}
+
 TEST(ZipMember, DeflateStreamsMustBeWhatTheyClaim) {
   const Bytes good = deflate_stored(noise(90));
   Bytes longer = good, shorter = good, damaged = good;

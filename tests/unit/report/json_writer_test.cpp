@@ -33,6 +33,12 @@ TEST(JsonText, EscapesWhatJsonMustNotHold) {
   EXPECT_EQ(json_text("層.é"), "\"層.é\"");
 }
 
+TEST(JsonText, WritesByNumberWhatTurnsATerminalsTextAbout) {
+  EXPECT_EQ(json_text("a\u202eb"), R"("a\u202eb")");
+  EXPECT_EQ(json_text("\u0085\u200b層"), "\"\\u0085\\u200b層\"");
+  EXPECT_EQ(json_text("x\U000e0041y"), R"("x\udb40\udc41y")");
+}
+
 TEST(JsonText, NeverHoldsBytesThatAreNotUtf8) {
   EXPECT_EQ(json_text("\xff"), R"("\\xff")");
   EXPECT_EQ(json_text("a\xc3"), R"("a\\xc3")");
