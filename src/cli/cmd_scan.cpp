@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using report::ScannedFile;
 
-constexpr std::size_t kMostFindings = 10;  // per file in text, without -v
+constexpr std::size_t kMostFindings = 10;  // of one file in text, without -v
 constexpr std::size_t kMostFolders = 100'000;
 
 ScannedFile not_scanned(std::string path, Code code, std::string what) {
@@ -113,12 +113,8 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
 }
 
 void write_text(Context& context, const std::vector<ScannedFile>& files) {
-  for (const ScannedFile& file : files) {
-    report::write_scan_line(context.out, context.style, file);
-    if (files.size() == 1 || context.verbose || !(file.error || file.report.clean()))
-      report::write_scan_details(context.out, context.style, file, context.verbose ? ~std::size_t{0} : kMostFindings);
-  }
-  if (files.size() != 1) report::write_scan_totals(context.out, context.style, files);
+  if (files.size() == 1) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
+  report::write_scan_list(context.out, context.style, files, context.verbose);
 }
 
 /// Findings of all files for the document's own list, each with its file.

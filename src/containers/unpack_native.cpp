@@ -46,7 +46,8 @@ struct EndLzma {
 
 Error lzma_error(lzma_ret code, std::uint64_t offset) {
   switch (code) {
-    case LZMA_MEMLIMIT_ERROR: return Error(Code::limit_exceeded, concat("the xz stream wants a dictionary of more than ", kMostMemory, " bytes")).at(offset);
+    case LZMA_MEMLIMIT_ERROR:
+      return Error(Code::limit_exceeded, concat("the xz stream wants a dictionary of more than ", kMostMemory, " bytes")).at(offset);
     case LZMA_MEM_ERROR: return Error(Code::out_of_memory, "no room to unpack the xz stream").at(offset);
     case LZMA_BUF_ERROR: return Error(Code::truncated, "the xz stream is cut").at(offset);
     case LZMA_FORMAT_ERROR: return Error(Code::inflate_failed, "no xz stream starts here").at(offset);
@@ -65,7 +66,9 @@ lzma_ret start_lzma(Packing packing, ByteView packed, lzma_stream& stream, std::
   if (n > packed.size() - 4) return LZMA_BUF_ERROR;
   skip = 4 + n;
   lzma_filter filters[2] = {{LZMA_FILTER_LZMA1, nullptr}, {LZMA_VLI_UNKNOWN, nullptr}};
-  if (const auto code = lzma_properties_decode(&filters[0], nullptr, reinterpret_cast<const std::uint8_t*>(packed.data() + 4), n); code != LZMA_OK) return code;
+  if (const auto code = lzma_properties_decode(&filters[0], nullptr, reinterpret_cast<const std::uint8_t*>(packed.data() + 4), n);
+      code != LZMA_OK)
+    return code;
   const auto* options = static_cast<const lzma_options_lzma*>(filters[0].options);
   const lzma_ret code = options->dict_size > kMostMemory ? LZMA_MEMLIMIT_ERROR : lzma_raw_decoder(&stream, filters);
   std::free(filters[0].options);  // NOLINT(cppcoreguidelines-no-malloc): liblzma allocated it with malloc
@@ -105,7 +108,8 @@ struct EndBzip2 {
 Error bzip2_error(int code, std::uint64_t offset) {
   if (code == BZ_MEM_ERROR) return Error(Code::out_of_memory, "no room to unpack the bzip2 stream").at(offset);
   if (code == BZ_OK) return Error(Code::truncated, "the bzip2 stream is cut").at(offset);
-  return Error(Code::inflate_failed, code == BZ_DATA_ERROR_MAGIC ? "no bzip2 stream starts here" : "the bzip2 stream is damaged").at(offset);
+  return Error(Code::inflate_failed, code == BZ_DATA_ERROR_MAGIC ? "no bzip2 stream starts here" : "the bzip2 stream is damaged")
+      .at(offset);
 }
 
 /// One stream of `packed` from `at` on; moves `at` behind it.

@@ -60,51 +60,6 @@ void write_weights_only(JsonWriter& json, const WeightsOnly& answer) {
   json.end_object();
 }
 
-/// How loudly a file's line speaks.
-struct Tag {
-  std::string_view word;
-  Tone tone;
-};
-Tag tag_of(const ScannedFile& file) {
-  if (file.error) return {"UNREAD", Tone::bad};
-  const Report& report = file.report;
-  if (report.verdict == Verdict::dangerous) return {"DANGER", Tone::bad};
-  if (report.verdict == Verdict::unknown) return {"UNKNOWN", Tone::caution};
-  if (report.status == Status::malformed) return {"MALFORMED", Tone::caution};
-  if (report.status == Status::incomplete) return {"INCOMPLETE", Tone::caution};
-  return {"OK", Tone::good};
-}
-
-std::string place_text(const scan::Place& place) {
-  std::string text = concat(" at byte ", grouped(place.position));
-  if (!place.member.empty()) text += concat(" of ", escape(place.member, 200));
-  if (place.stream > 1) text += concat(", pickle ", place.stream);
-  return text;
-}
-
-/// The worst thing in one phrase.
-std::string headline(const ScannedFile& file) {
-  if (file.error) return escape(file.error->what(), 300);
-  const Report& report = file.report;
-  const auto worst_call = std::ranges::find(report.calls, report.verdict, &scan::Call::verdict);
-  const auto worst_import = std::ranges::find(report.imports, report.verdict, &scan::Import::verdict);
-  if (report.verdict != Verdict::clean && worst_call != report.calls.end()) return concat(worst_call->words, place_text(worst_call->place));
-  if (report.verdict != Verdict::clean && worst_import != report.imports.end())
-    return concat("imports ", escape(worst_import->name, 200), ", which ", worst_import->why, place_text(worst_import->place));
-  for (const Severity severity : {Severity::danger, Severity::damage, Severity::warning})
-    for (const Finding& finding : report.findings.list())
-      if (!report.clean() && finding.severity == severity) return finding.message;
-  std::string text(report.members.empty() ? "empty" : report.members[0].kind);
-  if (!report.imports.empty()) text += concat(": ", counted(report.imports.size(), "name", "names"), ", all known to be harmless");
-  return text;
-}
-
-std::uint64_t count_pickles(const Report& report) {
-  std::uint64_t n = 0;
-  for (const scan::Member& member : report.members) n += member.streams;
-  return n;
-}
-
 }  // namespace
 
 ScanSummary summarize(std::span<const ScannedFile> files) {
@@ -156,68 +111,6 @@ void write_scanned_file(JsonWriter& json, const ScannedFile& file) {
     write_error(json, *file.error);
   }
   json.end_object();
-}
-
-void write_scan_line(Writer& out, const Style& style, const ScannedFile& file) {
-  const Tag tag = tag_of(file);
-  out.put(toned(style, tag.tone, tag.word));
-  out.repeat(' ', 12 - std::min<std::size_t>(tag.word.size(), 11));
-  out.put(shown_name(style, file.path));
-  out.put("  ");
-  out.put(headline(file));
-  out.put('\n');
-}
-
-void write_scan_details(Writer& out, const Style& style, const ScannedFile& file, std::size_t most) {
-  if (file.error) return;
-  const Report& report = file.report;
-  std::vector<const Finding*> list;
-  for (const Finding& finding : report.findings.list()) list.push_back(&finding);
-  std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
-  const std::string said = headline(file);
-  std::size_t left_out = 0, written = 0;
-  for (const Finding* finding : list) {
-    if (finding->message == said) continue;
-    if (written == most) {
-      ++left_out;
-      continue;
-    }
-    ++written;
-    constexpr Tone kTones[] = {Tone::accent, Tone::caution, Tone::bad, Tone::bad};
-    out.put("  ");
-    out.put(toned(style, kTones[static_cast<std::size_t>(finding->severity)], severity_name(finding->severity)));
-    out.put(": ");
-    if (!finding->where.member.empty() && finding->message.find(escape(finding->where.member)) == std::string::npos) {
-      out.put(escape(finding->where.member, 200));
-      if (finding->where.offset) out.put(concat(" (byte ", grouped(*finding->where.offset), " of the file)"));
-      out.put(": ");
-    } else if (finding->where.offset) {
-      out.put(concat("byte ", grouped(*finding->where.offset), ": "));
-    }
-    out.put(finding->message);
-    out.put(toned(style, Tone::faint, concat(" [", code_name(finding->code), ']')));
-    out.put('\n');
-  }
-  if (left_out != 0) out.put(concat("  ", counted(left_out, "more finding", "more findings"), "; -v shows all\n"));
-  using Answer = WeightsOnly::Answer;
-  if (report.weights_only.answer == Answer::accepts) out.put("  torch.load(weights_only=True) would load it\n");
-  if (report.weights_only.answer == Answer::refuses) out.put(concat("  torch.load(weights_only=True) would refuse: ", report.weights_only.reason, '\n'));
-  if (const std::uint64_t pickles = count_pickles(report); pickles != 0)
-    out.put(concat("  looked at ", counted(report.members.size(), "part", "parts"), ", ", counted(pickles, "pickle", "pickles"), " of ",
-                   bytes_text(style, report.pickle_bytes), report.storages != 0 ? concat(", ", counted(report.storages, "storage", "storages"), " not read") : "", '\n'));
-}
-
-void write_scan_totals(Writer& out, const Style& style, std::span<const ScannedFile> files) {
-  static_cast<void>(style);
-  std::size_t counts[6] = {};
-  constexpr std::string_view kWords[] = {"OK", "DANGER", "UNKNOWN", "MALFORMED", "INCOMPLETE", "UNREAD"};
-  constexpr std::string_view kShown[] = {"ok", "dangerous", "unknown", "malformed", "incomplete", "not read"};
-  for (const ScannedFile& file : files) ++counts[std::ranges::find(kWords, tag_of(file).word) - std::begin(kWords)];
-  std::string text = concat(counted(files.size(), "file", "files"), ':');
-  for (std::size_t i = 0; i < std::size(kWords); ++i)
-    if (counts[i] != 0) text += concat(text.ends_with(':') ? " " : ", ", counts[i], ' ', kShown[i]);
-  out.put(text);
-  out.put('\n');
 }
 
 // --- SARIF ------------------------------------------------------------------------------------------------------------------

@@ -33,12 +33,11 @@ void write_scan_keys(JsonWriter& json, const scan::Report& report);
 /// One file as an object, with its path, findings and error.
 void write_scanned_file(JsonWriter& json, const ScannedFile& file);
 
-/// "DANGER      model.pt  would call os.system('true') at byte 24 of archive/data.pkl"
-void write_scan_line(Writer& out, const Style& style, const ScannedFile& file);
-/// What there is to say about a file besides its line: findings, what torch's safe mode would do, what was looked at.
-void write_scan_details(Writer& out, const Style& style, const ScannedFile& file, std::size_t most);
-/// "3 files: 2 ok, 1 dangerous"
-void write_scan_totals(Writer& out, const Style& style, std::span<const ScannedFile> files);
+/// One file: "DANGER  model.pt  would call os.system('true') at byte 24 of archive/data.pkl", then every call, import and finding by its
+/// place, at most `most` of them, and what torch would do with the file (scan_screen.cpp).
+void write_scan_screen(Writer& out, const Style& style, const ScannedFile& file, std::size_t most);
+/// Several files: a line for each that is not clean, for all where `all` is set; then "3 files: 2 ok, 1 dangerous".
+void write_scan_list(Writer& out, const Style& style, std::span<const ScannedFile> files, bool all);
 
 /// A SARIF log of all findings.
 void write_sarif(Writer& out, std::span<const ScannedFile> files);

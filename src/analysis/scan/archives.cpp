@@ -142,7 +142,7 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
   }
   const ZipKind kind = kind_of(directory);
   if (piece.name.empty()) {
-    weights_target_ = torch_root(directory);
+    report_.torch_member = weights_target_ = torch_root(directory);
     ASSAY_TRY(auto refusal, weights_only_refuses_archive(piece.source, directory, torch_folder(directory), limits_));
     if (refusal && !weights_target_.empty()) {
       report_.weights_only = {WeightsOnly::Answer::refuses, *std::move(refusal)};

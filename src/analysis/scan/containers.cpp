@@ -214,7 +214,7 @@ Result<void> Scanner::scan_npy(const Piece& piece, Row row) {
 
 Result<void> Scanner::scan_rest(const Piece& piece, Row row, std::uint64_t position, std::uint64_t end, std::string_view what) {
   const WindowSource window(piece.source, position, end - position);
-  Piece rest{.source = window, .name = join(piece.name, concat("bytes ", what)), .base = {}, .depth = piece.depth + 1};
+  Piece rest{.source = window, .name = join(piece.name, concat("bytes at ", position, ' ', what)), .base = {}, .depth = piece.depth + 1};
   rest.rest = what;
   if (piece.base) rest.base = *piece.base + position;
   ASSAY_TRY(const bool blank, is_blank(window, 0));

@@ -61,7 +61,8 @@ void Walker::key() {
   if (in_.ok() && !names_.insert(name).second) return fail(Code::duplicate_name, concat("two keys are named ", quote(name)));
   if (name == "general.alignment" && type == 4) {
     alignment_ = in_.u32_le("alignment");
-    if (in_.ok() && (!std::has_single_bit(alignment_) || alignment_ > kMostAlignment)) fail(Code::bad_header, concat("the alignment ", alignment_, " is no power of two"));
+    if (in_.ok() && (!std::has_single_bit(alignment_) || alignment_ > kMostAlignment))
+      fail(Code::bad_header, concat("the alignment ", alignment_, " is no power of two"));
     return;
   }
   if (name == "general.alignment") return fail(Code::bad_header, concat("general.alignment has value type ", type));
@@ -75,7 +76,8 @@ void Walker::tensor() {
   const std::string name(string("tensor name"));
   if (in_.ok() && !names_.insert(name).second) return fail(Code::duplicate_name, concat("two tensors are named ", quote(name)));
   const std::uint32_t dimensions = in_.u32_le("dimensions");
-  if (in_.ok() && dimensions > kMostDimensions) return fail(Code::bad_shape, concat("tensor ", quote(name), " has ", dimensions, " dimensions"));
+  if (in_.ok() && dimensions > kMostDimensions)
+    return fail(Code::bad_shape, concat("tensor ", quote(name), " has ", dimensions, " dimensions"));
   std::optional<std::uint64_t> elements = 1;
   for (std::uint32_t i = 0; i < dimensions && in_.ok(); ++i) {
     const std::uint64_t n = version_ == 1 ? in_.u32_le("dimension") : in_.u64_le("dimension");
@@ -101,7 +103,8 @@ Result<std::uint64_t> Walker::walk(std::uint64_t file_size) {
   if (!in_.ok()) return std::unexpected(in_.take_error());
   const std::uint64_t begin = std::min((in_.offset() + alignment_ - 1) & ~(alignment_ - 1), file_size);
   if (tensors != 0 && furthest_ > file_size - begin)
-    return assay::fail(Error(Code::truncated, concat("a tensor starts ", furthest_, " bytes into the data, ", file_size - begin, " are there")).at(begin));
+    return assay::fail(
+        Error(Code::truncated, concat("a tensor starts ", furthest_, " bytes into the data, ", file_size - begin, " are there")).at(begin));
   return begin;
 }
 

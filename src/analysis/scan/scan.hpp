@@ -80,6 +80,7 @@ struct Report {
   std::uint64_t storages = 0;   ///< members that hold tensor bytes
   std::uint64_t pickle_bytes = 0;  ///< bytes of pickle that were parsed
   WeightsOnly weights_only;
+  std::string torch_member;  ///< of an archive: what torch.load reads first; "" where there is none
   Findings findings;
 
   static constexpr std::size_t kMostCalls = 1000;

@@ -55,7 +55,7 @@ void Scanner::find(Row row, const Piece& piece, Code code, std::string message, 
   Finding finding(code, std::move(message));
   if (position) {
     if (piece.base) where.offset = *piece.base + *position;
-    else finding.facts.push_back({"position", *position});
+    if (!piece.base || *piece.base != 0) finding.facts.push_back({"position", *position});
   }
   finding.where = std::move(where);
   report_.findings.add(std::move(finding));

@@ -42,7 +42,8 @@ std::size_t name_line(ByteView bytes, std::size_t at) {
 
 bool is_name(ByteView bytes, std::size_t at, std::size_t n) {
   constexpr std::size_t kLongestName = 255;
-  return n != 0 && n <= kLongestName && at <= bytes.size() && n <= bytes.size() - at && std::ranges::all_of(bytes.slice(at, n).span(), in_name);
+  return n != 0 && n <= kLongestName && at <= bytes.size() && n <= bytes.size() - at &&
+         std::ranges::all_of(bytes.slice(at, n).span(), in_name);
 }
 
 /// True where a pickle may begin: PROTO, or the spelled-out import of protocol 0, or a text that can be a module's name.
@@ -53,9 +54,12 @@ bool may_begin(ByteView bytes, std::size_t at) {
     const std::size_t module = name_line(bytes, at + 1);
     return module != 0 && name_line(bytes, at + module + 2) != 0;
   }
-  if (b == std::byte{0x8c} || b == std::byte{'U'}) return at + 2 < bytes.size() && is_name(bytes, at + 2, std::to_integer<std::size_t>(bytes[at + 1]));
-  if (b == std::byte{'X'} || b == std::byte{'T'}) return at + 5 < bytes.size() && is_name(bytes, at + 5, load_le<std::uint32_t>(bytes.data() + at + 1));
-  if (b == std::byte{0x8d}) return at + 9 < bytes.size() && is_name(bytes, at + 9, static_cast<std::size_t>(load_le<std::uint64_t>(bytes.data() + at + 1)));
+  if (b == std::byte{0x8c} || b == std::byte{'U'})
+    return at + 2 < bytes.size() && is_name(bytes, at + 2, std::to_integer<std::size_t>(bytes[at + 1]));
+  if (b == std::byte{'X'} || b == std::byte{'T'})
+    return at + 5 < bytes.size() && is_name(bytes, at + 5, load_le<std::uint32_t>(bytes.data() + at + 1));
+  if (b == std::byte{0x8d})
+    return at + 9 < bytes.size() && is_name(bytes, at + 9, static_cast<std::size_t>(load_le<std::uint64_t>(bytes.data() + at + 1)));
   if (b == std::byte{'S'} && at + 2 < bytes.size()) return bytes[at + 1] == std::byte{'\''} || bytes[at + 1] == std::byte{'"'};
   return b == std::byte{'V'} && name_line(bytes, at + 1) != 0;
 }

@@ -76,6 +76,11 @@ bool is_sentencepiece(ByteView head) {
   return outer < 128 && inner + 2 <= outer && outer + 2 < head.size() && head[4 + inner] == std::byte{0x15} && head[2 + outer] == std::byte{0x0a};
 }
 
+/// A .pyc file: its version, a line's end that a text mode would spoil, and flags of which two are known.
+bool is_python_bytecode(ByteView head) {
+  return head.size() >= 16 && head[2] == std::byte{'\r'} && head[3] == std::byte{'\n'} && load_le<std::uint32_t>(head.data() + 4) <= 3;
+}
+
 /// The properties, the dictionary's size (2^n or 2^n + 2^(n-1)) and the unpacked size in front of an lzma stream without container.
 bool is_lzma_alone(ByteView head) {
   constexpr unsigned kProperties = 9 * 5 * 5;
@@ -123,6 +128,7 @@ bool is_plain_text(std::string_view text) {
 Known recognise(ByteView head) {
   for (const Magic& magic : kOthers)
     if (matches(magic, head)) return magic.known;
+  if (is_python_bytecode(head)) return {"python-bytecode", false, Code::executable, "compiled Python, which is not looked into"};
   if (is_text(head)) {
     const std::string_view text = head.text();
     const std::size_t first = text.find_first_not_of(" \t\r\n");

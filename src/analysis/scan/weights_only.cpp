@@ -26,7 +26,9 @@ namespace {
 
 // PROTO GLOBAL NEWOBJ REDUCE BUILD APPEND(S) SETITEM(S) MARK TUPLE(1-3) EMPTY_* LONG1 BININT(1,2) BINFLOAT NEWTRUE NEWFALSE NONE
 // BINUNICODE SHORT_BINSTRING BINPERSID BINGET BINPUT LONG_BINGET LONG_BINPUT STOP
-constexpr std::string_view kOpcodes("\x80" "c\x81Rbaesu(t\x85\x86\x87)]}\x8f\x8aJKMG\x88\x89NXUQhqjr.");
+constexpr std::string_view kOpcodes(
+    "\x80"
+    "c\x81Rbaesu(t\x85\x86\x87)]}\x8f\x8aJKMG\x88\x89NXUQhqjr.");
 
 constexpr std::array<bool, 256> kKnown = [] {
   std::array<bool, 256> known{};
@@ -46,7 +48,9 @@ Judgement find_allowed(const Graph& graph, Node global) {
   if (const Judgement found = find_benign(name.module, name.name); found.weights_only) return found;
   const std::string path = concat(name.module, '.', name.name);
   for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
-    if (const Judgement found = find_benign(std::string_view(path).substr(0, dot), std::string_view(path).substr(dot + 1)); found.weights_only) return found;
+    if (const Judgement found = find_benign(std::string_view(path).substr(0, dot), std::string_view(path).substr(dot + 1));
+        found.weights_only)
+      return found;
   return {};
 }
 
@@ -75,7 +79,8 @@ enum class Object : std::uint8_t { other, tensor, parameter, ordered, counter };
 Object object_of(const Graph& graph, Node node) {
   if (graph.kind(node) != Kind::call || graph.kind(graph.callable(node)) != Kind::global) return Object::other;
   const GlobalName name = looked_up(graph, graph.callable(node));
-  if (name.module == "collections") return name.name == "OrderedDict" ? Object::ordered : name.name == "Counter" ? Object::counter : Object::other;
+  if (name.module == "collections")
+    return name.name == "OrderedDict" ? Object::ordered : name.name == "Counter" ? Object::counter : Object::other;
   if (name.module == "torch.nn.parameter" || name.name.starts_with("_rebuild_parameter")) return Object::parameter;
   if (name.name.starts_with("_rebuild") || name.name.ends_with("Tensor")) return Object::tensor;
   return Object::other;
@@ -99,7 +104,8 @@ bool is_empty(const Graph& graph, Node node) {
 
 /// True for a state without attributes and without slots.
 bool sets_nothing(const Graph& graph, Node state) {
-  if (graph.kind(state) == Kind::tuple && graph.length(state) == 2) return is_empty(graph, graph.item(state, 0)) && is_empty(graph, graph.item(state, 1));
+  if (graph.kind(state) == Kind::tuple && graph.length(state) == 2)
+    return is_empty(graph, graph.item(state, 0)) && is_empty(graph, graph.item(state, 1));
   return is_empty(graph, state);
 }
 
@@ -108,8 +114,10 @@ std::string refuse_event(const Graph& graph, const Event& event, std::byte opcod
     case EventKind::import_: {
       const GlobalName name = looked_up(graph, event.node);
       if (std::ranges::find(kBlocked, name.module) != std::end(kBlocked))
-        return concat("Trying to load unsupported GLOBAL ", shown(graph, event.node), " whose module ", escape(name.module, 40), " is blocked.");
-      if (!allows(graph, event.node)) return concat("Unsupported global: GLOBAL ", shown(graph, event.node), " was not an allowed global by default.");
+        return concat("Trying to load unsupported GLOBAL ", shown(graph, event.node), " whose module ", escape(name.module, 40),
+                      " is blocked.");
+      if (!allows(graph, event.node))
+        return concat("Unsupported global: GLOBAL ", shown(graph, event.node), " was not an allowed global by default.");
       return {};
     }
     case EventKind::call: {
@@ -121,16 +129,16 @@ std::string refuse_event(const Graph& graph, const Event& event, std::byte opcod
         if (makes && !is_class(graph, callable)) return concat("object.__new__(X): X is not a type object, but ", what);
         return {};
       }
-      return makes
-                 ? concat("Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got ", what)
-                 : concat("Trying to call reduce for unrecognized function ", what);
+      return makes ? concat("Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got ", what)
+                   : concat("Trying to call reduce for unrecognized function ", what);
     }
     case EventKind::build: {
       if (graph.kind(event.node) == Kind::persistent) return {};  // a storage takes attributes
       const Object object = object_of(graph, event.node);
       if (object == Object::tensor || object == Object::parameter || object == Object::ordered || object == Object::counter) return {};
       // Other classes of the list are built when there is nothing to set.
-      const bool listed = graph.kind(event.node) == Kind::set || (graph.kind(event.node) == Kind::call && is_class(graph, graph.callable(event.node)));
+      const bool listed =
+          graph.kind(event.node) == Kind::set || (graph.kind(event.node) == Kind::call && is_class(graph, graph.callable(event.node)));
       if (listed && sets_nothing(graph, event.other)) return {};
       return concat("Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got ",
                     pickle::kind_name(graph.kind(event.node)));
@@ -139,15 +147,19 @@ std::string refuse_event(const Graph& graph, const Event& event, std::byte opcod
       const bool sets = opcode == std::byte{'s'} || opcode == std::byte{'u'};
       const Object object = object_of(graph, event.node);
       if (sets && (object == Object::ordered || object == Object::counter)) return {};
-      return concat(sets ? "Can only SETITEM for dict, collections.OrderedDict, collections.Counter, but got " : "Can only append to lists, but got ",
-                    pickle::kind_name(graph.kind(event.node)));
+      return concat(
+          sets ? "Can only SETITEM for dict, collections.OrderedDict, collections.Counter, but got " : "Can only append to lists, but got ",
+          pickle::kind_name(graph.kind(event.node)));
     }
     case EventKind::persistent: {
       const Node id = graph.item(event.node, 0);
-      if (graph.kind(id) != Kind::tuple) return concat("persistent_load id must be tuple or int, but got ", pickle::kind_name(graph.kind(id)));
+      if (graph.kind(id) != Kind::tuple)
+        return concat("persistent_load id must be tuple or int, but got ", pickle::kind_name(graph.kind(id)));
       const Node first = graph.item(id, 0);
-      if (graph.text(first) != "storage") return concat("Only persistent_load of storage is allowed, but got ", pickle::describe(graph, first, 60));
-      if (graph.length(id) != id_parts) return concat("a storage's persistent id has ", id_parts, " parts here, but this one ", graph.length(id));
+      if (graph.text(first) != "storage")
+        return concat("Only persistent_load of storage is allowed, but got ", pickle::describe(graph, first, 60));
+      if (graph.length(id) != id_parts)
+        return concat("a storage's persistent id has ", id_parts, " parts here, but this one ", graph.length(id));
       if (!allows(graph, graph.item(id, 1)) || !looked_up(graph, graph.item(id, 1)).name.ends_with("Storage"))
         return concat("a storage must be of a storage class, but got ", pickle::describe(graph, graph.item(id, 1), 60));
       return {};
@@ -196,7 +208,8 @@ std::optional<std::string> weights_only_refusal(const Graph& graph, ByteView str
 namespace {
 
 /// The text of a small member; nothing when it is not there or cannot be read.
-Result<std::optional<std::string>> small_member(const ByteSource& source, const zip::Directory& directory, const std::string& name, const Limits& limits) {
+Result<std::optional<std::string>> small_member(const ByteSource& source, const zip::Directory& directory, const std::string& name,
+                                                const Limits& limits) {
   constexpr std::uint64_t kMost = 256;
   const zip::Member* member = directory.find(name);
   if (member == nullptr || member->size > kMost) return std::nullopt;
@@ -208,13 +221,14 @@ Result<std::optional<std::string>> small_member(const ByteSource& source, const 
 
 }  // namespace
 
-Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource& source, const zip::Directory& directory, std::string_view folder,
-                                                                const Limits& limits) {
+Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource& source, const zip::Directory& directory,
+                                                                std::string_view folder, const Limits& limits) {
   constexpr std::uint64_t kHighestVersion = 10;
   ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min<std::uint64_t>(source.size(), 4)));
   if (head.view().text() != std::string_view("PK\3\4", 4))
     return "the file does not start as an archive, so torch takes it for a pickle from its first byte on";
-  if (directory.find(concat(folder, "constants.pkl")) != nullptr) return "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``";
+  if (directory.find(concat(folder, "constants.pkl")) != nullptr)
+    return "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``";
   ASSAY_TRY(auto version, small_member(source, directory, concat(folder, ".data/version"), limits));
   if (!version) {
     ASSAY_TRY(version, small_member(source, directory, concat(folder, "version"), limits));
@@ -222,7 +236,8 @@ Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource
   if (!version) return "the archive has no member version";
   const auto number = json::to_u64(std::string_view(*version).substr(0, version->find_first_not_of("0123456789")));
   if (!number) return concat("Couldn't parse the version ", escape(*version, 40));
-  if (*number == 0 || *number > kHighestVersion) return concat("the archive's version is ", *number, ", torch reads those up to ", kHighestVersion);
+  if (*number == 0 || *number > kHighestVersion)
+    return concat("the archive's version is ", *number, ", torch reads those up to ", kHighestVersion);
   ASSAY_TRY(const auto order, small_member(source, directory, concat(folder, "byteorder"), limits));
   if (order && *order != "little" && *order != "big") return concat("Unknown endianness type: ", escape(*order, 40));
   return std::nullopt;
