@@ -300,7 +300,10 @@ Result<void> Walker::list_rebuilt(Node outer, Node node, bool parameter) {
     case Form::container:
       if (r.groups.size() == 1 && r.parts.empty() && r.groups[0].kind == GroupKind::items && !r.is_object && one_entry(r.groups[0].node))
         return {};
-      if (r.is_object) add_text(EntryKind::object, r.text);
+      if (r.is_object) {
+        add_text(EntryKind::object, r.text);
+        count_distributed(r);
+      }
       break;
     case Form::opaque:
     case Form::alias: add_text(EntryKind::object, r.text); break;
@@ -351,7 +354,24 @@ void Walker::add_plain(Node node) {
   }
 }
 
+// A tensor of which other ranks have the rest: what is listed of it is this file's part.
+void Walker::count_distributed(const Rebuilt& rebuilt) {
+  if (!rebuilt.text.ends_with(".DTensor") && !rebuilt.text.ends_with(".ShardedTensor")) return;
+  if (++distributed_ != 1) return;
+  Node size = kNoNode;
+  for (const Part& part : rebuilt.parts)
+    if (part.label == "size") size = part.node;
+  if (kind_of(graph_, size) == Kind::call) size = item_at(graph_, graph_.args(size), 0);
+  first_distributed_ = concat(quote(path_), " is ", size == kNoNode ? "larger" : pickle::describe(graph_, size, 80), " in all");
+}
+
 void Walker::finish() {
+  if (distributed_ != 0) {
+    Finding finding(Code::opaque_object, concat("one rank's parts of ", counted(distributed_, "distributed tensor", "distributed tensors"), " are here; ", first_distributed_));
+    finding.where.member = pickle_.member;
+    finding.facts = {{"tensors", distributed_}};
+    checkpoint_.add(std::move(finding));
+  }
   std::ranges::sort(checkpoint_.node_tensors);
   table_.resolve_quantizers();
   if (!pickle_.shared_storages) table_.note_unused_bytes();

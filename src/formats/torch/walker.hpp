@@ -46,6 +46,7 @@ class Walker {
   std::string_view name_or(std::string_view otherwise) const;
   void append_name(std::string_view label);
   void limit(std::string what);
+  void count_distributed(const Rebuilt& rebuilt);
 
   void add_entry(MetadataEntry entry);
   void add_text(MetadataEntry::Kind kind, std::string_view text);
@@ -66,6 +67,8 @@ class Walker {
   Origin origin_{kNoNode, kNoNode};
   std::string path_;
   std::string label_;
+  std::uint64_t distributed_ = 0;   // tensors that this file holds a part of
+  std::string first_distributed_;
   std::uint32_t first_tensor_;  // those before it are another pickle's
   std::uint64_t budget_;       // visits beyond which a container is not listed a second time
   std::uint64_t name_budget_;  // bytes of composed names

@@ -39,6 +39,19 @@ TEST_P(TorchSpecialFile, ReadsAsTorchDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Written, TorchSpecialFile, testing::ValuesIn(expected_files("special")), test_name);
 
+TEST(TorchRealFiles, PartsOfDistributedTensorsAreToldApart) {
+  for (const char* const name : {"dtensor.pt", "dtensor_legacy.pt", "sharded_tensor.pt"}) {
+    const auto files = open_path(std::string(ASSAY_TEST_DATA) + "/special/" + name);
+    const auto checkpoint = open(**files);
+    ASSERT_TRUE(checkpoint);
+    const auto& list = checkpoint->findings.list();
+    ASSERT_EQ(list.size(), 1u) << name;
+    const bool sharded = std::string_view(name).starts_with("sharded");
+    EXPECT_EQ(list[0].message, sharded ? "one rank's parts of 1 distributed tensor are here; 'st' is (4, 3) in all"
+                                       : "one rank's parts of 2 distributed tensors are here; 'w' is (2, 3) in all");
+  }
+}
+
 TEST(TorchRealFiles, AreAllThere) { EXPECT_GE(expected_files().size(), 37u); }
 
 std::map<std::string, MetadataEntry> metadata_of(const Checkpoint& checkpoint) {
