@@ -103,9 +103,8 @@ function tensorOf(model: Parts, t: Tensor | string): Tensor {
   return tensor;
 }
 
-function* sampleOf(model: Parts, t: Tensor | string, n: number): Steps<Sample> {
-  const tensor = tensorOf(model, t);
-  const { checkpoint } = model;
+/** At most `n` values, evenly spread in runs; with statistics of all elements when `n` covers them, else of these. */
+export function* sampleOf(checkpoint: Checkpoint, tensor: Tensor, n: number): Steps<Sample> {
   if (n >= tensor.numel) {
     const values = yield* checkpoint.readF32(tensor.index, 0, tensor.numel);
     const { min, max, mean, std, zeros } = yield* checkpoint.stats(tensor.index);
@@ -159,7 +158,7 @@ function statsOf(values: Float32Array): SampleStats {
 function syncModel(parts: Parts): Model {
   return {
     ...parts,
-    sample: (t, n) => runSync(sampleOf(parts, t, n)),
+    sample: (t, n) => runSync(sampleOf(parts.checkpoint, tensorOf(parts, t), n)),
     gridOf: (t, rows, cols) => runSync(gridOf(parts, t, rows, cols)),
     stats: (t) => runSync(parts.checkpoint.stats(tensorOf(parts, t).index)),
   };
@@ -175,7 +174,7 @@ function fileModel(parts: Parts, files: Files): FileModel {
   };
   return {
     ...parts,
-    sample: (t, n) => inTurn(() => sampleOf(parts, t, n)),
+    sample: (t, n) => inTurn(() => sampleOf(parts.checkpoint, tensorOf(parts, t), n)),
     gridOf: (t, rows, cols) => inTurn(() => gridOf(parts, t, rows, cols)),
     stats: (t) => inTurn(() => parts.checkpoint.stats(tensorOf(parts, t).index)),
   };

@@ -441,7 +441,8 @@ static void test_null(void) {
   CHECK(assay_pickle_broken(NULL) == NULL);
 }
 
-int heatmap_failures(void); /* heatmap_test.c */
+int heatmap_failures(void);   /* heatmap_test.c */
+int documents_failures(void); /* documents_test.c */
 
 int main(void) {
   CHECK(strlen(assay_version()) >= 5);
@@ -458,6 +459,7 @@ int main(void) {
   test_persistent();
   test_torch();
   failures += heatmap_failures();
+  failures += documents_failures();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures != 0;
 }

@@ -3,11 +3,13 @@
 import type { Command, Document, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
 import type { Census, Window } from '../../../bindings/wasm/src/census.js';
 import type { HeatmapGrid, HeatmapOptions, Profile, Theme } from '../../../bindings/wasm/src/heatmap.js';
+import type { SampleStats } from '../../../bindings/wasm/src/model.js';
 import type { Where } from '../../../bindings/wasm/src/errors.js';
 
 export type { Census, Window } from '../../../bindings/wasm/src/census.js';
 export type { HeatmapGrid, HeatmapOptions, Pooling, Profile } from '../../../bindings/wasm/src/heatmap.js';
 export type { Document, Finding, Severity, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
+export type { SampleStats } from '../../../bindings/wasm/src/model.js';
 
 /**
  * A worker with an instance of the core of its own. `view` answers at once (headers, small reads); `picture` works on the tensor that is
@@ -83,6 +85,8 @@ export interface Methods {
   names: { args: { model: number }; result: { order: Uint32Array; names: string[] } };
   /** Tensors by number, natural order of names, that a filter chooses. */
   select: { args: { model: number; filter: string }; result: Uint32Array };
+  /** The `n` largest, by their bytes. */
+  largest: { args: { model: number; n: number }; result: Uint32Array };
   tensors: { args: { model: number; indices: ArrayLike<number> }; result: Tensor[] };
   find: { args: { model: number; name: string }; result: number };
   /** Elements [first, first + n) in row-major order. */
@@ -92,6 +96,8 @@ export interface Methods {
   /** Elements of a window and their codes: what fits a screen. */
   window: { args: { model: number; tensor: number; window: Window }; result: { values: Float64Array; size: number; codes: Uint8Array } };
   stats: { args: { model: number; tensor: number }; result: Stats };
+  /** Numbers of some elements, for a first look at a tensor that is large. */
+  sample: { args: { model: number; tensor: number; n: number }; result: SampleStats };
   picture: { args: { model: number; tensor: number; options: HeatmapOptions }; result: Picture };
   /** B - A. */
   difference: { args: { model: number; tensor: number; other: number; otherTensor: number; options: HeatmapOptions }; result: Picture };
@@ -121,12 +127,14 @@ export const METHODS: Record<Method, Lane> = {
   tree: 'view',
   names: 'view',
   select: 'view',
+  largest: 'view',
   tensors: 'view',
   find: 'view',
   values: 'view',
   raw: 'view',
   window: 'view',
   stats: 'picture',
+  sample: 'view',
   picture: 'picture',
   difference: 'picture',
   census: 'picture',

@@ -3,6 +3,7 @@
 import { census, countWithin, readWindow } from '../../../bindings/wasm/src/census.js';
 import { Checkpoint, scanFile, syntheticFile } from '../../../bindings/wasm/src/checkpoint.js';
 import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
+import { sampleOf } from '../../../bindings/wasm/src/model.js';
 import { Files } from '../../../bindings/wasm/src/files.js';
 import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatmap.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
@@ -145,6 +146,7 @@ const answers: Answers = {
     const model = modelOf(id);
     return model.checkpoint.select(filter, orderOf(model));
   },
+  largest: ({ model: id, n }) => modelOf(id).checkpoint.order('size').slice(0, n),
   tensors: ({ model: id, indices }) => {
     const { checkpoint } = modelOf(id);
     return Array.from(indices, (index) => checkpoint.tensor(index));
@@ -188,6 +190,10 @@ const answers: Answers = {
   stats: ({ model: id, tensor }) => {
     const { files, checkpoint } = modelOf(id);
     return run(files, checkpoint.stats(tensor));
+  },
+  sample: async ({ model: id, tensor, n }) => {
+    const { files, checkpoint } = modelOf(id);
+    return (await run(files, sampleOf(checkpoint, checkpoint.tensor(tensor), n))).stats;
   },
   report: ({ model: id, command, filter }, watch) => {
     const { files, checkpoint } = modelOf(id);

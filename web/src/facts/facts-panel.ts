@@ -2,14 +2,19 @@
 // The facts of the selected tensor, from its header at once and from its values when they are asked for.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF } from '../app/app.js';
-import type { Finding, Stats, Tensor } from '../core/protocol.js';
+import type { Finding, SampleStats, Stats, Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { instanceLabel } from '../tree/rows.js';
 
+/** Elements of a first look. */
+const SAMPLE = 65536;
+
 export class FactsPanel extends AppElement {
   private asked: Tensor | null = null;
+  /** A first look at a tensor that is too large to be measured unasked. */
+  private sampled: { tensor: Tensor; stats: SampleStats } | null = null;
 
   override render(): TemplateResult {
     const { selection, model } = this.app;
@@ -32,7 +37,7 @@ export class FactsPanel extends AppElement {
       </dl>
       ${this.findings(model.reports.get('doctor')?.findings ?? model.info.findings, tensor)}
       <h3>Values</h3>
-      ${tensor.readable ? (stats === null ? this.offer(tensor) : this.numbers(stats)) : html`<p class="damage">They cannot be read: see Findings.</p>`}
+      ${tensor.readable ? (stats === null ? html`${this.approximate(tensor)}${this.offer(tensor)}` : this.numbers(stats)) : html`<p class="damage">They cannot be read: see Findings.</p>`}
     `;
   }
 
@@ -59,9 +64,28 @@ export class FactsPanel extends AppElement {
       ${own.map((finding) => html`<p><b class=${finding.severity}>${finding.severity}</b> ${finding.message}</p>`)}`;
   }
   private measureSmall(tensor: Tensor): void {
-    if (this.asked === tensor || !tensor.readable || tensor.nbytes > STARTS_BY_ITSELF / 4) return;
+    if (this.asked === tensor || !tensor.readable) return;
     this.asked = tensor;
-    queueMicrotask(() => void this.app.statsOf(tensor));
+    if (tensor.nbytes > STARTS_BY_ITSELF / 4) void this.sample(tensor);
+    else queueMicrotask(() => void this.app.statsOf(tensor));
+  }
+  private async sample(tensor: Tensor): Promise<void> {
+    const { model } = this.app;
+    const stats = await this.app.engine.call('sample', { model: model!.id, tensor: tensor.index, n: SAMPLE }).catch(() => null);
+    if (stats === null || this.asked !== tensor) return;
+    this.sampled = { tensor, stats };
+    this.requestUpdate();
+  }
+  private approximate(tensor: Tensor): TemplateResult | typeof nothing {
+    if (this.sampled?.tensor !== tensor) return nothing;
+    const { stats } = this.sampled;
+    return html`<div class="approximate">
+      <p>≈ from ${format.exact(stats.n)} of ${format.exact(tensor.numel)} elements</p>
+      <dl class="numbers">
+        ${(['min', 'max', 'mean', 'std'] as const).map((name) => this.fact(name, `≈ ${format.number(stats[name])}`))}
+        ${this.fact('zeros', `≈ ${format.percent(stats.zeros, stats.n) || '0 %'}`)}
+      </dl>
+    </div>`;
   }
   private offer(tensor: Tensor): TemplateResult {
     const running = this.app.jobs.some((job) => job.title === `statistics of ${tensor.name}`);
@@ -123,6 +147,12 @@ export class FactsPanel extends AppElement {
         margin: 0;
         overflow-wrap: anywhere;
         font-variant-numeric: tabular-nums;
+      }
+      .approximate {
+        margin-bottom: 8px;
+        padding: 6px 8px;
+        border: 1px dashed var(--line-strong);
+        background: repeating-linear-gradient(135deg, transparent 0 6px, color-mix(in srgb, var(--line) 45%, transparent) 6px 7px);
       }
       .stepper {
         display: flex;

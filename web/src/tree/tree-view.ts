@@ -143,7 +143,7 @@ export class TreeView extends AppElement {
     const first = Math.max(0, Math.floor(this.top / ROW) - AHEAD);
     const last = Math.min(this.rows.length, Math.ceil((this.top + this.height) / ROW) + AHEAD);
     return html`
-      <div class="head" aria-hidden="true"><span>name</span><span class="number">params</span><span class="number">size</span></div>
+      <div class="head" aria-hidden="true"><span>name</span><span class="number">params or shape</span><span class="number">size</span></div>
       <div class="scroller" @scroll=${() => (this.top = this.scroller.scrollTop)} @keydown=${this.onKey}>
         ${this.rows.length === 0 && this.model !== null ? html`<p class="none muted">No tensor matches.</p>` : nothing}
         <div role="treegrid" aria-label="tensors" aria-rowcount=${this.rows.length} ${styled({ height: `${this.rows.length * ROW}px` })}>
@@ -180,11 +180,9 @@ export class TreeView extends AppElement {
           >${row.expandable ? (row.expanded ? '▾' : '▸') : ''}</span
         ><span class="label">${row.label}</span>${node.times > 1 && row.kind !== 'tensor' ? html` <span class="times">×${node.times}</span>` : nothing}${
           row.kind === 'leaf' && node.tensors > 1 && node.times === 1 ? html` <span class="times">×${node.tensors}</span>` : nothing
-        }${row.odd !== '' ? html` <span class="odd" title="breaks the pattern of its siblings">${row.odd}</span>` : nothing}${
-          row.kind !== 'branch' ? html` <span class="what">${node.dtype} ${format.shape(node.shape ?? [])}</span>` : nothing
         }
       </span>
-      <span role="gridcell" class="number">${format.count(node.parameters / each)}</span>
+      <span role="gridcell" class="number what ${row.odd !== '' ? 'odd' : ''}">${row.odd !== '' ? row.odd : row.kind === 'branch' ? format.count(node.parameters) : `${node.dtype} ${format.shape(node.shape ?? [])}`}</span>
       <span role="gridcell" class="number">${format.bytes(node.bytes / each)}</span>
     </div>`;
   }
@@ -200,7 +198,7 @@ export class TreeView extends AppElement {
       .head,
       .row {
         display: grid;
-        grid-template-columns: minmax(0, 1fr) 68px 76px;
+        grid-template-columns: minmax(0, 1fr) 112px 66px;
         column-gap: 6px;
         padding-right: 8px;
       }
@@ -268,18 +266,18 @@ export class TreeView extends AppElement {
         color: var(--accent-text);
         font-weight: 600;
       }
-      .odd {
-        color: var(--warn);
-        font-size: 11px;
-      }
       .what {
-        color: var(--muted);
-        font-size: 11px;
-        margin-left: 6px;
+        max-width: 150px;
+        overflow: hidden;
+        white-space: nowrap;
+        text-overflow: ellipsis;
       }
       .number {
         font-size: 12px;
         color: var(--muted);
+      }
+      .odd {
+        color: var(--warn);
       }
       @media (forced-colors: active) {
         .row.selected {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file is, in one screen: what the program's `info` says.
 import { css, html, nothing, type TemplateResult } from 'lit';
+import type { OpenModel } from '../app/app.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -84,7 +85,26 @@ export class Overview extends AppElement {
         : html`<ul>
             ${odd.map(({ path, what }) => html`<li><span class="mono">${path}</span> <span class="warning">${what}</span></li>`)}
           </ul>`}
+      <h3>Go on</h3>
+      <p class="next">
+        <button @click=${() => this.app.show('findings')}>${this.health(model)}</button>
+        <button @click=${() => this.app.show('scan')}>What would run if it were loaded?</button>
+        <button @click=${() => void this.showLargest(model)}>Look at the largest tensor</button>
+      </p>
     `;
+  }
+
+  private health(model: OpenModel): string {
+    const doctor = model.reports.get('doctor');
+    const findings = (doctor ?? model.info).findings.filter((finding) => finding.severity !== 'note').length;
+    if (findings > 0) return `${format.plural(findings, 'finding')} to look at`;
+    return doctor === undefined ? 'Is anything wrong with the values?' : 'Values examined: nothing serious';
+  }
+  private async showLargest(model: OpenModel): Promise<void> {
+    const [first] = await this.app.engine.call('largest', { model: model.id, n: 1 });
+    if (first === undefined) return;
+    await this.app.select(first);
+    this.app.show('tensor');
   }
 
   static override styles = [
@@ -109,6 +129,11 @@ export class Overview extends AppElement {
         height: 8px;
         border-radius: 2px;
         background: linear-gradient(var(--share), var(--share)) 0 0 / var(--part) 100% no-repeat var(--share-of);
+      }
+      .next {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 8px;
       }
       ul {
         margin: 0;
