@@ -70,8 +70,14 @@ class Side {
     return std::span<const std::byte>(scratch_);
   }
 
-  /// `n` elements as reals, two for each where `complex`.
-  void decode(const std::byte* codes, std::size_t n, bool complex, double* out) const {
+  /// Elements [first, first + n), whose codes are `codes`, as reals, two for each where `complex`; quantised ones as the numbers
+  /// they stand for.
+  Result<void> decode(std::uint64_t first, const std::byte* codes, std::size_t n, bool complex, double* out) const {
+    if (tensor().quantizer != kNone) {
+      ASSAY_CHECK(reader_.read_f64(first, std::span(out, n)));
+      if (complex) spread(n, out);
+      return {};
+    }
     decoder_->to_f64(codes, n * decoder_->reals, out);
     if (tensor().neg)
       for (std::size_t i = 0; i < n * decoder_->reals; ++i) out[i] = -out[i];
@@ -79,14 +85,20 @@ class Side {
       if (tensor().conj)
         for (std::size_t i = 1; i < 2 * n; i += 2) out[i] = -out[i];
     } else if (complex) {
-      for (std::size_t i = n; i-- > 0;) {
-        out[2 * i] = out[i];
-        out[2 * i + 1] = 0;
-      }
+      spread(n, out);
     }
+    return {};
   }
 
  private:
+  /// `n` reals to complex numbers, in place.
+  static void spread(std::size_t n, double* out) {
+    for (std::size_t i = n; i-- > 0;) {
+      out[2 * i] = out[i];
+      out[2 * i + 1] = 0;
+    }
+  }
+
   TensorReader reader_;
   const Decoder* decoder_;
   std::optional<ByteView> plain_;
@@ -122,16 +134,17 @@ std::uint64_t ulps_between(std::uint64_t a, std::uint64_t b, unsigned bits, bool
 
 class Comparer {
  public:
-  Comparer(Side a, Side b, const DiffOptions& options)
+  /// `same_quantizers`: equal codes are equal numbers.
+  Comparer(Side a, Side b, bool same_quantizers, const DiffOptions& options)
       : a_(std::move(a)), b_(std::move(b)), options_(options), same_dtype_(a_.tensor().dtype == b_.tensor().dtype),
-        same_signs_(a_.tensor().neg == b_.tensor().neg && a_.tensor().conj == b_.tensor().conj),
-        complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2), exact_(same_dtype_ && same_signs_ && is_wide_integer(a_.tensor().dtype)),
-        ulps_(same_dtype_ && same_signs_ && is_float(a_.tensor().dtype)) {
+        same_meaning_(same_quantizers && a_.tensor().neg == b_.tensor().neg && a_.tensor().conj == b_.tensor().conj),
+        complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2), exact_(same_dtype_ && same_meaning_ && is_wide_integer(a_.tensor().dtype)),
+        ulps_(same_dtype_ && same_meaning_ && is_float(a_.tensor().dtype)) {
     for (auto* values : {&values_a_, &values_b_, &delta_}) values->resize(kBlock);
   }
 
   Result<void> run(Difference& found) {
-    if (same_dtype_ && same_signs_) {
+    if (same_dtype_ && same_meaning_) {
       ASSAY_TRY(found.same_bytes, equal_codes(found));
     }
     found.compared = true;
@@ -175,15 +188,15 @@ class Comparer {
       ASSAY_TRY(const auto a, a_.codes(first, n));
       ASSAY_TRY(const auto b, b_.codes(first, n));
       for (std::size_t done = 0; done < n; done += block)
-        measure_block(a.data() + done * a_.raw_size(), b.data() + done * b_.raw_size(), std::min(block, n - done), found);
+        ASSAY_CHECK(measure_block(first + done, a.data() + done * a_.raw_size(), b.data() + done * b_.raw_size(), std::min(block, n - done), found));
     }
     return {};
   }
 
-  void measure_block(const std::byte* a, const std::byte* b, std::size_t elements, Difference& found) {
+  Result<void> measure_block(std::uint64_t first, const std::byte* a, const std::byte* b, std::size_t elements, Difference& found) {
     const std::size_t n = complex_ ? 2 * elements : elements;
-    a_.decode(a, elements, complex_, values_a_.data());
-    b_.decode(b, elements, complex_, values_b_.data());
+    ASSAY_CHECK(a_.decode(first, a, elements, complex_, values_a_.data()));
+    ASSAY_CHECK(b_.decode(first, b, elements, complex_, values_b_.data()));
     double check = 0;
     for (std::size_t i = 0; i < n; ++i) {
       delta_[i] = values_a_[i] - values_b_[i];
@@ -197,6 +210,7 @@ class Comparer {
     else found.changed_elements += finite ? count_changed(n) : count_changed_slowly(n);
     const std::size_t kept = finite ? n : drop_special(n, found);
     sums_.add(std::span(values_a_).first(kept), std::span(values_b_).first(kept), std::span(delta_).first(kept));
+    return {};
   }
 
   void exact_deltas(const std::byte* a, const std::byte* b, std::size_t n) {
@@ -260,11 +274,34 @@ class Comparer {
 
   Side a_, b_;
   const DiffOptions& options_;
-  bool same_dtype_, same_signs_, complex_, exact_, ulps_;
+  bool same_dtype_, same_meaning_, complex_, exact_, ulps_;
   std::vector<double> values_a_, values_b_, delta_;
   PairSums sums_;
   std::uint64_t max_ulps_ = 0;
 };
+
+/// Two short tensors hold the same numbers; false also where they cannot be read, which reading the values will say.
+bool same_numbers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
+  if (x.numel != y.numel) return false;
+  const auto reader_a = TensorReader::open(a, x, limits), reader_b = TensorReader::open(b, y, limits);
+  if (!reader_a || !reader_b) return false;
+  std::vector<double> block_a(kBlock), block_b(kBlock);
+  for (std::uint64_t first = 0; first < x.numel; first += kBlock) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, x.numel - first));
+    if (!reader_a->read_f64(first, std::span(block_a).first(n)) || !reader_b->read_f64(first, std::span(block_b).first(n))) return false;
+    if (!std::equal(block_a.begin(), block_a.begin() + static_cast<std::ptrdiff_t>(n), block_b.begin())) return false;
+  }
+  return true;
+}
+
+/// Whether equal codes of two tensors of one shape stand for equal numbers.
+bool same_quantizers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
+  if (x.quantizer == kNone || y.quantizer == kNone) return x.quantizer == y.quantizer;
+  const Quantizer &p = a.quantizers[x.quantizer], &q = b.quantizers[y.quantizer];
+  if (p.scheme != q.scheme) return false;
+  if (!p.per_channel()) return p.scale == q.scale && p.zero_point == q.zero_point;
+  return p.axis == q.axis && same_numbers(a, p.scales, b, q.scales, limits) && same_numbers(a, p.zero_points, b, q.zero_points, limits);
+}
 
 /// The same elements of the same file, told from headers alone.
 bool same_place(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const DiffOptions& options) {
@@ -297,7 +334,8 @@ Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, 
   for (const Tensor* tensor : {&tensor_a, &tensor_b})
     if (!tensor->readable) return fail(Error(Code::unsupported, "its bytes cannot be right; the findings say why").of_tensor(tensor->name));
   if (found.shape_differs && !(options.reshape && tensor_a.numel == tensor_b.numel)) return found;
-  if (!found.shape_differs && tensor_a.readable && same_place(a, tensor_a, b, tensor_b, options)) {
+  const bool same_meaning = same_quantizers(a, tensor_a, b, tensor_b, options.limits);
+  if (!found.shape_differs && same_meaning && same_place(a, tensor_a, b, tensor_b, options)) {
     found.compared = found.same_bytes = true;
     return found;
   }
@@ -307,10 +345,12 @@ Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, 
     return found;
   }
   Folded folded_a{{}, {}, tensor_a}, folded_b{{}, {}, tensor_b};
-  const std::uint64_t weight = found.shape_differs ? 1 : fold_repeats(folded_a, folded_b);
+  // A quantizer counts along dimensions as they are.
+  const bool folds = !found.shape_differs && tensor_a.quantizer == kNone && tensor_b.quantizer == kNone;
+  const std::uint64_t weight = !folds ? 1 : fold_repeats(folded_a, folded_b);
   ASSAY_TRY(TensorReader reader_a, TensorReader::open(a, folded_a.tensor, options.limits));
   ASSAY_TRY(TensorReader reader_b, TensorReader::open(b, folded_b.tensor, options.limits));
-  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)), options).run(found));
+  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)), same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options).run(found));
   for (std::uint64_t* count : {&found.changed_elements, &found.nan_changed, &found.inf_changed}) *count *= weight;
   for (double* norm : {&found.a_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
   if (wants_rank(options, found, tensor_a)) {

@@ -129,6 +129,7 @@ void finish_profile(Profile& profile, std::span<const double> squares, std::span
       sorted.push_back(std::sqrt(squares[i] / count));
       continue;
     }
+    if (count == 1) continue;  // a zero in a vector is no dead row
     ++profile.dead_count;
     if (profile.dead.size() < Profile::kMostNamed) profile.dead.push_back(i);
   }

@@ -11,6 +11,7 @@
 #include "analysis/select.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "cli/draw_heatmap.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "report/diff_report.hpp"
@@ -162,6 +163,47 @@ void compare_all(Answer& answer, Progress& progress, std::size_t threads, const 
   }
 }
 
+/// The pair that the name is one side of.
+const analysis::TensorPair* pair_named(const Side& a, const Side& b, const analysis::Matching& matching, std::string_view name) {
+  for (const analysis::TensorPair& pair : matching.pairs)
+    if (a.checkpoint.tensors[pair.a].name == name || b.checkpoint.tensors[pair.b].name == name) return &pair;
+  return nullptr;
+}
+
+/// --heatmap: B - A of one pair of tensors.
+int draw_difference(Context& context, Answer& answer, const Side& a, const Side& b, const analysis::Matching& matching) {
+  const std::string name = context.options.text("--heatmap");
+  const analysis::TensorPair* pair = pair_named(a, b, matching, name);
+  if (pair == nullptr) {
+    const bool there = a.checkpoint.find(name) != nullptr || b.checkpoint.find(name) != nullptr;
+    return answer.fail(there ? Error(Code::no_such_tensor, concat(quote(name), " is in one of the files only")) : analysis::no_such_tensor(a.checkpoint, name));
+  }
+  const Tensor& x = a.checkpoint.tensors[pair->a];
+  const Tensor& y = b.checkpoint.tensors[pair->b];
+  const PictureTarget target = picture_target(context);
+  const auto request = heatmap_request(context, target, y, "");
+  if (!request) return answer.fail(request.error());
+  auto job = analysis::HeatmapJob::make_difference(a.checkpoint, x, b.checkpoint, y, *request);
+  if (!job) return answer.fail(job.error());
+  report::JsonWriter* json = answer.json();
+  if (json != nullptr) {
+    json->key("name_a").text(x.name);
+    json->key("name_b").text(y.name);
+    json->key("heatmap").begin_object();
+  }
+  const std::string dtypes = x.dtype == y.dtype ? std::string(dtype_name(y.dtype)) : concat(dtype_name(x.dtype), " to ", dtype_name(y.dtype));
+  const auto drawn = draw_heatmap(context, json, target, *job,
+                                  {.title = report::shown_name(context.style, y.name),
+                                   .about = concat("change from A to B, ", dtypes, " ", report::shape_text(context.style, y.shape)),
+                                   .shell = "",
+                                   .change = true});
+  if (json != nullptr) json->end_object();
+  if (!drawn) return answer.fail(drawn.error());
+  const analysis::Heatmap map = job->finish();
+  const int code = answer.done();
+  return code == kFine && (map.absmax > 0 || map.nan + map.inf > 0) ? kNo : code;
+}
+
 }  // namespace
 
 int run_diff(Context& context) {
@@ -184,6 +226,7 @@ int run_diff(Context& context) {
   const std::size_t threads = thread_count(static_cast<std::size_t>(context.options.number("--jobs", 0)));
   Progress progress(!context.quiet);
   analysis::Matching matching = analysis::match_names(a->checkpoint, b->checkpoint);
+  if (context.options.has("--heatmap")) return draw_difference(context, answer, *a, *b, matching);
   if (options->values) match_content(progress, threads, *a, *b, matching);
   if (auto narrowed = narrow(context, *a, *b, matching); !narrowed) return answer.fail(narrowed.error());
 

@@ -17,6 +17,13 @@ constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way rou
 constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
 constexpr Flag kDepth = {"--depth", 'd', Value::number, "N", "at most N levels"};
 
+constexpr Flag kRange = {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"};
+constexpr Flag kSize = {"--size", 0, Value::text, "RxC", "at most R rows and C columns of cells"};
+constexpr Flag kAs = {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"};
+constexpr Flag kTheme = {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"};
+constexpr Flag kOutput = {"--output", 'o', Value::path, "FILE", "write a PNG file instead"};
+constexpr Flag kForce = {"--force", 'f', Value::none, "", "replace a file that is there"};
+
 constexpr Argument kFileOnly[] = {kFile};
 constexpr Argument kFileAndPatterns[] = {kFile, kPatterns};
 
@@ -87,12 +94,12 @@ constexpr Flag kHeatmapFlags[] = {
     {"--sample", 0, Value::none, "", "one element a cell: reads only what is drawn; marked as sampled"},
     {"--rows", 0, Value::number, "AXIS", "the axis down the rows; others that are left are stacked"},
     {"--cols", 0, Value::number, "AXIS", "the axis along the columns; the last one without it"},
-    {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"},
-    {"--size", 0, Value::text, "RxC", "at most R rows and C columns of cells"},
-    {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"},
-    {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"},
-    {"--output", 'o', Value::path, "FILE", "write a PNG file instead"},
-    {"--force", 'f', Value::none, "", "replace a file that is there"},
+    kRange,
+    kSize,
+    kAs,
+    kTheme,
+    kOutput,
+    kForce,
     {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
 constexpr Example kHeatmapExamples[] = {{"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
                                         {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
@@ -110,11 +117,19 @@ constexpr Flag kDiffFlags[] = {
     {"--tolerance", 't', Value::text, "ABS[,REL]", "changes up to ABS + REL*|a| are none, and another dtype alone is none either"},
     {"--reshape", 0, Value::none, "", "compare values in row-major order where only the shapes differ"},
     {"--rank", 0, Value::none, "", "estimate the rank of every changed matrix, however large"},
+    {"--heatmap", 0, Value::text, "NAME", "draw how one tensor changed instead; the flags below are for it"},
+    kRange,
+    kSize,
+    kAs,
+    kTheme,
+    kOutput,
+    kForce,
     {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
 constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "what changed, the most moved tensors first"},
                                      {"assay diff base/ tuned/ --where layer:0-3", "in the first layers only"},
                                      {"assay diff f32.pt bf16.pt --tolerance 0,0.004", "the same up to rounding?"},
-                                     {"assay diff a.pt b.pt --names", "only which tensors there are"}};
+                                     {"assay diff a.pt b.pt --names", "only which tensors there are"},
+                                     {"assay diff base/ tuned/ --heatmap lm_head.weight -o change.png", "where a tensor changed"}};
 
 constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files and folders; folders with all that is in them"}};
 constexpr Flag kScanFlags[] = {{"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
@@ -138,7 +153,7 @@ constexpr Argument kSynthArguments[] = {{"OUT", Value::path, true, false, "the f
 constexpr Flag kSynthFlags[] = {{"--dtype", 0, Value::choice, "f32|bf16|f16", "f32 without it"},
                                 {"--format", 0, Value::choice, "safetensors|torch-zip", "instead of what the name says"},
                                 {"--seed", 0, Value::number, "N", "7 without it"},
-                                {"--force", 'f', Value::none, "", "replace a file that is there"}};
+                                kForce};
 constexpr Example kSynthExamples[] = {{"assay synth demo.safetensors", "write a small mixture-of-experts model to try things on"},
                                       {"assay synth demo.pt --dtype bf16", "the same as a torch checkpoint"}};
 

@@ -113,7 +113,7 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
   put_label(out, style, "values");
   if (!report.options.values) return out.put("not compared\n");
   std::string text = concat(report.identical, " identical");
-  if (report.identical_by_value > 0) text += concat(" (", report.identical_by_value, " but for signs of zero or bits of NaN)");
+  if (report.identical_by_value > 0) text += concat(" (", report.identical_by_value, " by value, with other codes)");
   if (report.within > 0) text += concat(", ", report.within, " within the tolerance");
   text += concat(", ", report.changed.size(), " changed");
   if (report.failed > 0) text += concat(", ", report.failed, " could not be read");

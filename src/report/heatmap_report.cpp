@@ -107,7 +107,7 @@ void note(Writer& out, const Style& style, std::string_view label, std::string_v
   out.put('\n');
 }
 
-void note_profile(Writer& out, const Style& style, const analysis::Profile& profile, std::string_view plural) {
+void note_profile(Writer& out, const Style& style, const analysis::Profile& profile, std::string_view plural, bool change) {
   constexpr std::size_t kMostHot = 5;
   if (profile.hot_count > 0) {
     std::string text;
@@ -116,7 +116,9 @@ void note_profile(Writer& out, const Style& style, const analysis::Profile& prof
     if (profile.hot_count > kMostHot) text += concat(" and ", grouped(profile.hot_count - kMostHot), " more");
     note(out, style, concat("hot ", plural), concat(text, ": rms over the median"), Tone::caution);
   }
-  if (profile.dead_count > 0)
+  if (profile.dead_count > 0 && change)
+    note(out, style, "unchanged", concat(plural, " ", ranges_text(profile.dead, profile.dead_count)), Tone::plain);
+  else if (profile.dead_count > 0)
     note(out, style, concat("dead ", plural), concat(ranges_text(profile.dead, profile.dead_count), ": all zero"), Tone::caution);
 }
 
@@ -224,8 +226,8 @@ void write_heatmap_keys(JsonWriter& json, const HeatmapScene& scene) {
 void write_heatmap_notes(Writer& out, const Style& style, const HeatmapScene& scene, std::string_view shell) {
   const analysis::Heatmap& map = scene.map;
   if (map.nan + map.inf > 0) note(out, style, "not finite", concat(grouped(map.nan), " NaN, ", grouped(map.inf), " infinite"), Tone::bad);
-  note_profile(out, style, map.col_profile, "columns");
-  note_profile(out, style, map.row_profile, "rows");
+  note_profile(out, style, map.col_profile, "columns", scene.change);
+  note_profile(out, style, map.row_profile, "rows", scene.change);
   if (shell.empty() || map.data.empty()) return;
   const auto next = [&](std::uint64_t row, std::uint64_t col) {
     note(out, style, "next", concat(shell, " '", around(scene.view, row, col), "'"), Tone::faint);

@@ -24,6 +24,7 @@ struct HeatmapScene {
   std::string about;                 ///< dtype, shape, slice
   double limit = 0;                  ///< the value of the last colour
   Theme theme = Theme::dark;
+  bool change = false;  ///< of one tensor to another: what is zero is unchanged
 
   ColourKind kind() const { return analysis::is_signed(map.pooling) ? ColourKind::diverging : ColourKind::sequential; }
 };
