@@ -62,6 +62,22 @@ export function planted(folder) {
   return safetensors(path.join(folder, 'planted.safetensors'), tensors, { format: 'pt', note: '{"trained":{"steps":1000}}' });
 }
 
+/** The same after a small training: one matrix changed in a block, one norm less, one tensor more. */
+export function tuned(folder) {
+  const size = 64;
+  const file = planted(folder);
+  const bytes = fs.readFileSync(file);
+  const length = Number(bytes.readBigUInt64LE(0));
+  const header = JSON.parse(bytes.subarray(8, 8 + length).toString());
+  const tensors = Object.entries(header)
+    .filter(([name]) => name !== '__metadata__' && name !== 'model.layers.0.k_norm.weight')
+    .map(([name, { dtype, shape, data_offsets: [from, to] }]) => [name, dtype, shape, to - from, Buffer.from(bytes.subarray(8 + length + from, 8 + length + to))]);
+  const [, , , , changed] = tensors.find(([name]) => name === 'model.layers.4.self_attn.q_proj.weight');
+  for (let row = 8; row < 24; ++row) for (let col = 16; col < 40; ++col) changed.writeFloatLE(changed.readFloatLE(4 * (size * row + col)) + 0.25, 4 * (size * row + col));
+  tensors.push(['model.extra', 'F32', [3], 12, Buffer.alloc(12)]);
+  return safetensors(path.join(folder, 'tuned.safetensors'), tensors);
+}
+
 /** 6 GB that cost nothing on disk, with numbers at the far end. */
 export function sparse(folder) {
   const data = Buffer.from(Float32Array.from({ length: 16 }, (_, i) => i - 5).buffer);

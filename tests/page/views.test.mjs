@@ -8,16 +8,17 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { planted } from './files.mjs';
+import { planted, tuned } from './files.mjs';
 
 const require = createRequire(new URL('../../web/package.json', import.meta.url));
 const page = pathToFileURL(fileURLToPath(new URL('../../web/dist/assay.html', import.meta.url))).href;
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-let browser, folder, file;
+let browser, folder, file, other;
 
 before(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-views-'));
+  other = tuned(folder);
   file = planted(folder);
   browser = await launch('chromium');
   await browser.page.context().addInitScript(axe);
@@ -185,5 +186,60 @@ describe('layers', () => {
     for (let i = 0; i < 3; ++i) await browser.press('ArrowDown');
     assert.match(await browser.evaluate(textOf, view), /2 · 4\u2009096 values from .* to 12.5 · 1 NaN/);
     await accessible('ridge');
+  });
+});
+
+describe('compare', () => {
+  const view = 'assay-compare';
+  const part = (tag, key) => document.querySelector('assay-root').shadowRoot.querySelector(tag)?.[key];
+
+  test('asks for a second file, and names what changed', async () => {
+    await browser.evaluate(show, 'compare');
+    await until(browser, (tag) => /second checkpoint/.test(document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.textContent ?? ''), [view]);
+    await accessible('nothing to compare with');
+    await browser.setFiles('assay-compare input[type=file]', [other]);
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).pair?.parts.length === 1, [view]);
+    const seen = await browser.evaluate((tag) => {
+      const { diff, pair } = document.querySelector('assay-root').shadowRoot.querySelector(tag);
+      const { grid } = pair.parts[0].pictures.delta;
+      return { a: diff.only_a, b: diff.only_b, changed: diff.changed.map((row) => row.name_a), identical: diff.identical, absmax: grid.absmax, cells: grid.data.filter((value) => value !== 0).length, exact: grid.exact };
+    }, view);
+    assert.ok(Math.abs(seen.absmax - 0.25) < 1e-6);
+    assert.deepEqual(seen, { ...seen, a: ['model.layers.0.k_norm.weight'], b: ['model.extra'], changed: ['model.layers.4.self_attn.q_proj.weight'], identical: 27, cells: 16 * 24, exact: true });
+    await accessible('compared');
+  });
+
+  test('flickers by key', async () => {
+    await browser.page.locator('assay-compare canvas.picture').focus();
+    assert.equal(await browser.evaluate(part, view, 'mode'), 'delta');
+    const modes = [];
+    for (const key of ['b', 'b', 'd']) {
+      await browser.press(key);
+      modes.push(await browser.evaluate(part, view, 'mode'));
+    }
+    assert.deepEqual(modes, ['a', 'b', 'delta']);
+    await browser.press('+');
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).view.rows < 64, [view]);
+  });
+});
+
+describe('experts', () => {
+  test('a model without any says so', async () => {
+    await browser.evaluate(show, 'experts');
+    await until(browser, (tag) => /no mixture of experts/.test(document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.textContent ?? ''), ['assay-experts']);
+  });
+
+  test('the pairs of the built-in model are found', async () => {
+    await browser.open(page);
+    await until(browser, shown);
+    await browser.evaluate(show, 'experts');
+    await until(browser, () => document.querySelector('assay-root').app.model.reports.has('moe'));
+    await until(browser, (tag) => /16 similar pairs/.test(document.querySelector('assay-root').shadowRoot.querySelector(tag).shadowRoot.textContent), ['assay-experts']);
+    await browser.page.locator('assay-experts canvas.all').focus();
+    await browser.press('ArrowRight');
+    assert.match(await browser.evaluate(textOf, 'assay-experts'), /layer 0, expert 1 · L2 norm .* like 5 \(cosine 0\.98/);
+    await accessible('experts');
+    await browser.press('Enter');
+    await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.0.block_sparse_moe.experts.1.w1.weight');
   });
 });

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two models: what differs in structure, what changed most, and the pictures of one tensor in both and of the change.
+import { css, html, nothing, type TemplateResult } from 'lit';
+import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { filesOfInput, modelsOf } from '../core/dropped.js';
+import type { Colors, Document, Picture, Window } from '../core/protocol.js';
+import { base } from '../ui/base-styles.js';
+import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
+import { csvOf, save, saveJson, saveText } from '../ui/save.js';
+import { inkOf, isDark, Sketch, type Ink, type Size } from '../ui/sketch.js';
+import { colorsOf } from './colors.js';
+import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
+import { sliceOf, whole, windowOf, zoomed, clamped, type Space, type Viewport } from './space.js';
+
+interface Changed {
+  name_a: string;
+  name_b: string;
+  dtype_a: string;
+  dtype_b: string;
+  shape_a: number[];
+  shape_b: number[];
+  max_abs: number | null;
+  mean_abs: number | null;
+  rel_l2: number | null;
+  cosine: number | null;
+  changed_elements: number | null;
+  numel: number;
+  rank?: { estimate: number; rows: number; columns: number };
+}
+type Mode = 'a' | 'b' | 'delta';
+const MODES: [Mode, string][] = [
+  ['a', 'A'],
+  ['b', 'B'],
+  ['delta', 'Δ = B − A'],
+];
+/** One tensor in both models, as far as it has been read. */
+interface Pair {
+  row: Changed;
+  a: number;
+  b: number;
+  nbytes: number;
+  space: Space;
+  parts: { window: Window; pictures: Partial<Record<Mode, Picture>> }[];
+}
+
+const TITLE = 'comparing values';
+const MOST_ROWS = 300;
+const FLICKER = 450; // milliseconds a picture
+
+export class CompareView extends AppElement {
+  static override properties = { ...AppElement.properties, diff: { state: true }, pair: { state: true }, mode: { state: true }, view: { state: true }, flickers: { state: true }, colors: { state: true } };
+  declare diff: Document | null;
+  declare pair: Pair | null;
+  declare mode: Mode;
+  declare view: Viewport;
+  declare flickers: boolean;
+  declare colors: Colors | null;
+  private compared: readonly [OpenModel, OpenModel] | null = null;
+  private timer = 0;
+  private wanted = 0;
+  private drag: { x: number; y: number; view: Viewport } | null = null;
+  private images = new WeakMap<Picture, { key: string; image: HTMLCanvasElement }>();
+  private readonly sketch = new Sketch(
+    this,
+    'canvas.picture',
+    (ctx, size, ink) => this.draw(ctx, size, ink),
+    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
+  );
+
+  constructor() {
+    super();
+    this.diff = null;
+    this.pair = null;
+    this.mode = 'delta';
+    this.view = { row: 0, col: 0, rows: 1, cols: 1 };
+    this.flickers = false;
+    this.colors = null;
+    new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.legend(ctx, size, ink));
+    new Sketch(this, 'canvas.layers', (ctx, size, ink) => drawLayers(ctx, this.layers, size, ink));
+  }
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.flicker(false);
+  }
+  private get layers(): { layer: number; rel_l2: number | null; changed: number }[] {
+    return (this.diff?.['layers'] as { layer: number; rel_l2: number | null; changed: number }[] | undefined) ?? [];
+  }
+
+  override render(): TemplateResult {
+    const { model, other } = this.app;
+    if (model === null) return html``;
+    if (other === null) return html`<p>Choose a second checkpoint: it is compared with <b>${model.label}</b>, names and shapes first, then values, the most changed first.</p>
+      <p>${this.chooser('Choose what to compare with…')}</p>
+      <p class="muted">Or drop both files at once. Neither leaves this page.</p>`;
+    if (this.compared?.[0] !== model || this.compared[1] !== other) {
+      this.compared = [model, other];
+      this.diff = null;
+      this.pair = null;
+      queueMicrotask(() => void this.compare(model, other));
+    }
+    const { diff } = this;
+    return html`
+      <p class="sides"><span><b>A</b> ${model.label}</span> <span><b>B</b> ${other.label}</span> ${this.chooser('Another…')}</p>
+      ${diff === null ? html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${this.picture()} ${this.list(diff)}`}
+    `;
+  }
+  private chooser(text: string): TemplateResult {
+    return html`<label class="choose">${text}<input type="file" multiple aria-label="checkpoint to compare with" @change=${this.chosen} /></label>`;
+  }
+  private readonly chosen = (event: Event) => {
+    const input = event.target as HTMLInputElement;
+    const [files] = modelsOf(filesOfInput(input.files!));
+    input.value = '';
+    if (files !== undefined) void this.app.openOther(files);
+  };
+  private async compare(a: OpenModel, b: OpenModel, evenLarge = false): Promise<void> {
+    const bytes = this.app.tensorBytes + (b.info['tensor_bytes'] as number);
+    const values = evenLarge || bytes <= STARTS_BY_ITSELF;
+    const diff = await this.app.run(values ? TITLE : 'comparing names', 'diff', { model: a.id, other: b.id, values }, values ? bytes : 0);
+    if (diff === null || this.compared?.[0] !== a || this.compared[1] !== b) return;
+    this.diff = diff;
+    const [worst] = diff['changed'] as Changed[];
+    if (values && worst !== undefined) await this.choose(worst);
+  }
+
+  private structure(diff: Document, model: OpenModel): TemplateResult {
+    const list = (key: string) => diff[key] as string[];
+    const changed = diff['changed'] as Changed[];
+    const identical = diff['identical'] as number;
+    const compared = diff['values_compared'] === true;
+    const bytes = this.app.tensorBytes + (this.app.other!.info['tensor_bytes'] as number);
+    const names = (title: string, all: readonly string[]) => (all.length === 0 ? nothing : html`<details><summary>${format.plural(all.length, 'tensor')} ${title}</summary><ul>${all.slice(0, MOST_ROWS).map((name) => html`<li class="mono">${name}</li>`)}</ul></details>`);
+    return html`
+      <p class=${changed.length + list('only_a').length + list('only_b').length === 0 ? 'good' : ''}>
+        ${compared
+          ? html`<b>${format.plural(changed.length, 'tensor')} changed</b>, ${format.exact(identical)} identical`
+          : html`<b>${format.plural(changed.length, 'tensor')}</b> with another shape or dtype; values not compared`}
+        ${list('only_a').length + list('only_b').length === 0 ? ', the same names' : nothing}
+        <button @click=${() => saveJson('diff.json', diff)}>JSON</button>
+        <button @click=${() => this.saveCsv(changed)}>CSV</button>
+      </p>
+      ${names('only in A', list('only_a'))} ${names('only in B', list('only_b'))}
+      ${compared ? nothing : html`<p><button class="primary" @click=${() => void this.compare(model, this.app.other!, true)}>Compare ${format.bytes(bytes)} of values (${this.app.estimate(bytes)})</button></p>`}
+      ${compared && this.layers.length > 1 ? html`<canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
+    `;
+  }
+  private list(diff: Document): TemplateResult {
+    const changed = diff['changed'] as Changed[];
+    if (changed.length === 0) return html``;
+    return html`<h3>Most changed first</h3>
+      <div class="scroll" tabindex="0" role="region" aria-label="changed tensors">
+        <table>
+          <tr><th>tensor</th><th class="number">‖Δ‖ / ‖A‖</th><th class="number">cosine</th><th class="number">max |Δ|</th><th class="number">changed</th></tr>
+          ${changed.slice(0, MOST_ROWS).map(
+            (row) => html`<tr class=${row === this.pair?.row ? 'on' : ''}>
+              <td><button class="plain name mono" @click=${() => void this.choose(row)}>${row.name_a}</button>${notes(row) === '' ? nothing : html`<div class="note muted">${notes(row)}</div>`}</td>
+              <td class="number">${fewer(row.rel_l2)}</td>
+              <td class="number">${row.cosine === null ? '–' : row.cosine.toFixed(5)}</td>
+              <td class="number">${fewer(row.max_abs)}</td>
+              <td class="number">${row.changed_elements === null ? '–' : format.percent(row.changed_elements, row.numel)}</td>
+            </tr>`,
+          )}
+        </table>
+      </div>
+      ${changed.length > MOST_ROWS ? html`<p class="muted">and ${format.exact(changed.length - MOST_ROWS)} more: the CSV has all</p>` : nothing}`;
+  }
+
+  // --- pictures
+
+  private async choose(row: Changed): Promise<void> {
+    const [model, other] = this.compared!;
+    const call = this.app.engine.call.bind(this.app.engine);
+    try {
+      const a = await call('find', { model: model.id, name: row.name_a });
+      const b = await call('find', { model: other.id, name: row.name_b });
+      const [tensor] = await call('tensors', { model: model.id, indices: [a] });
+      if (tensor === undefined || b < 0) return;
+      const space = { rows: tensor.shape.slice(0, -1).reduce((n, d) => n * d, 1), cols: tensor.shape.at(-1) ?? 1 };
+      this.view = whole(space);
+      this.pair = { row, a, b, nbytes: tensor.nbytes, space, parts: [] };
+      this.flicker(false);
+      await this.updateComplete;
+      await this.look();
+    } catch (error) {
+      this.app.fail(error, row.name_a);
+    }
+  }
+  /** Reads the three pictures of what is seen; the first part is all of it. */
+  private async look(): Promise<void> {
+    const turn = ++this.wanted;
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const { pair } = this;
+    if (turn !== this.wanted || pair === null) return;
+    const [model, other] = this.compared!;
+    const { row, a, b, space } = pair;
+    const first = pair.parts[0]?.pictures;
+    const all = pair.parts.length === 0;
+    if (!all && first?.a?.grid.rowStep === 1 && first.a.grid.colStep === 1) return;
+    const { slice, window } = all ? { slice: '', window: whole(space) } : sliceOf(row.shape_a, windowOf(this.view, space));
+    const plot = plotOf(this.sketch.size);
+    const bytes = (pair.nbytes * window.rows * window.cols) / Math.max(1, space.rows * space.cols);
+    const options = { rows: Math.max(1, Math.round(plot.height)), cols: Math.max(1, Math.round(plot.width)), slice, sample: bytes > STARTS_BY_ITSELF };
+    const part: Pair['parts'][number] = { window, pictures: {} };
+    const same = String(row.shape_a) === String(row.shape_b);
+    const call = this.app.engine.call.bind(this.app.engine);
+    try {
+      if (same) part.pictures.delta = await call('difference', { model: model.id, tensor: a, other: other.id, otherTensor: b, options });
+      part.pictures.a = await call('picture', { model: model.id, tensor: a, options });
+      if (same || all) part.pictures.b = await call('picture', { model: other.id, tensor: b, options });
+    } catch (error) {
+      return this.app.fail(error, row.name_a);
+    }
+    if (turn !== this.wanted || this.pair !== pair) return;
+    pair.parts = all ? [part] : [pair.parts[0]!, part];
+    if (!same && this.mode === 'delta') this.mode = 'a';
+    this.requestUpdate();
+  }
+  private picture(): TemplateResult | typeof nothing {
+    const { pair } = this;
+    if (pair === null) return nothing;
+    const same = String(pair.row.shape_a) === String(pair.row.shape_b);
+    return html`<div class="bar" role="toolbar" aria-label="picture">
+        ${MODES.map(([id, text]) => html`<button aria-pressed=${String(this.mode === id)} ?disabled=${id === 'delta' && !same} @click=${() => this.show(id)}>${text}</button>`)}
+        <button aria-pressed=${String(this.flickers)} title="key b goes between A and B" @click=${() => this.flicker(!this.flickers)}>Flicker <kbd>b</kbd></button>
+        <span class="gap"></span>
+        <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
+        <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
+        <button @click=${() => this.move(whole(pair.space))}>Fit</button>
+        <button @click=${() => void this.sketch.png().then((blob) => save(`${pair.row.name_a}.${this.mode}.png`, blob))}>PNG</button>
+      </div>
+      <canvas
+        class="picture"
+        tabindex="0"
+        role="application"
+        aria-roledescription="zoomable picture"
+        aria-label="${pair.row.name_a}, ${MODES.find(([id]) => id === this.mode)![1]}: b goes between A and B, d shows the change, arrows pan, plus and minus zoom"
+        @keydown=${this.onKey}
+        @wheel=${this.onWheel}
+        @pointerdown=${this.onDown}
+        @pointermove=${this.onMove}
+        @pointerup=${() => (this.drag = null)}
+      ></canvas>
+      <canvas class="legend" role="img" aria-label="colours from ${short(-this.limit)} to ${short(this.limit)}"></canvas>
+      <p class="mono name">${pair.row.name_a}${pair.row.name_b === pair.row.name_a ? '' : ` → ${pair.row.name_b}`}</p>`;
+  }
+  /** A and B share their colours; a change has its own. */
+  private get limit(): number {
+    const pictures = this.pair?.parts[0]?.pictures;
+    if (this.mode === 'delta') return pictures?.delta?.grid.limit ?? 1;
+    return Math.max(pictures?.a?.grid.limit ?? 0, pictures?.b?.grid.limit ?? 0) || 1;
+  }
+  private imageOf(picture: Picture): HTMLCanvasElement {
+    const { limit } = this;
+    const key = `${limit} ${isDark(inkOf(this).page)}`;
+    const known = this.images.get(picture);
+    if (known?.key === key) return known.image;
+    const { grid } = picture;
+    const image = document.createElement('canvas');
+    image.width = grid.cols;
+    image.height = grid.rows;
+    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors!, 'diverging', limit), grid.cols, grid.rows), 0, 0);
+    this.images.set(picture, { key, image });
+    return image;
+  }
+  private draw(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
+    const { pair, colors, mode } = this;
+    const first = pair?.parts[0]?.pictures[mode];
+    if (pair === null || colors === null || first === undefined) return;
+    const layers = pair.parts.flatMap(({ window, pictures }) => {
+      const picture = pictures[mode];
+      if (picture === undefined) return [];
+      const { grid } = picture;
+      return [{ window: { ...window, rows: grid.rows * grid.rowStep, cols: grid.cols * grid.colStep }, image: this.imageOf(picture) }];
+    });
+    drawPicture(
+      ctx,
+      {
+        space: pair.space, shape: pair.row.shape_a, view: this.view, layers, colors, kind: 'diverging', limit: this.limit, rowRms: first.rows.rms, colRms: first.cols.rms,
+        cursor: null, focused: false, area: null, numbers: null, sampled: !first.grid.exact,
+      },
+      size,
+      ink,
+    );
+    ctx.font = `600 ${ink.font}`;
+    ctx.fillStyle = ink.text;
+    ctx.fillText(mode === 'delta' ? 'Δ' : mode.toUpperCase(), 8, 14);
+  }
+  private legend(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
+    const grid = this.pair?.parts[0]?.pictures[this.mode]?.grid;
+    if (grid === undefined || this.colors === null) return;
+    drawLegend(ctx, { colors: this.colors, kind: 'diverging', limit: this.limit, beyond: `largest ${short(grid.absmax)}`, nan: grid.nan, inf: grid.inf, zeroOne: false }, size, ink);
+  }
+
+  // --- moving
+
+  private show(mode: Mode): void {
+    this.flicker(false);
+    this.mode = mode;
+  }
+  private flicker(on: boolean): void {
+    clearInterval(this.timer);
+    this.flickers = on;
+    if (!on) return;
+    this.mode = 'a';
+    // Whoever asked for less motion goes by hand.
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+    this.timer = window.setInterval(() => (this.mode = this.mode === 'a' ? 'b' : 'a'), FLICKER);
+  }
+  private move(view: Viewport): void {
+    const { pair } = this;
+    if (pair === null) return;
+    this.view = clamped(view, pair.space, leastOf(this.sketch.size));
+    void this.look();
+  }
+  private zoomBy(factor: number, at?: { row: number; col: number }): void {
+    const { view, pair } = this;
+    if (pair === null) return;
+    this.move(zoomed(view, pair.space, leastOf(this.sketch.size), factor, at ?? { row: view.row + view.rows / 2, col: view.col + view.cols / 2 }));
+  }
+  private readonly onWheel = (event: WheelEvent) => {
+    event.preventDefault();
+    this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), elementAt(event.offsetX, event.offsetY, this.view, this.sketch.size));
+  };
+  private readonly onDown = (event: PointerEvent) => {
+    (event.target as HTMLElement).setPointerCapture(event.pointerId);
+    this.drag = { x: event.offsetX, y: event.offsetY, view: this.view };
+  };
+  private readonly onMove = (event: PointerEvent) => {
+    if (this.drag === null) return;
+    const plot = plotOf(this.sketch.size);
+    const { x, y, view } = this.drag;
+    this.move({ ...view, row: view.row - ((event.offsetY - y) / plot.height) * view.rows, col: view.col - ((event.offsetX - x) / plot.width) * view.cols });
+  };
+  private readonly onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { view } = this;
+    const pans: Record<string, [number, number]> = { ArrowUp: [-0.2, 0], ArrowDown: [0.2, 0], ArrowLeft: [0, -0.2], ArrowRight: [0, 0.2] };
+    const pan = pans[event.key];
+    if (pan !== undefined) this.move({ ...view, row: view.row + pan[0] * view.rows, col: view.col + pan[1] * view.cols });
+    else if (event.key === 'b') this.show(this.mode === 'a' ? 'b' : 'a');
+    else if (event.key === 'd') this.show('delta');
+    else if (event.key === '+' || event.key === '=') this.zoomBy(1.6);
+    else if (event.key === '-') this.zoomBy(1 / 1.6);
+    else if (event.key === '0' && this.pair !== null) this.move(whole(this.pair.space));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  private saveCsv(changed: readonly Changed[]): void {
+    const rows = changed.map((row) => [row.name_a, row.name_b, row.rel_l2, row.cosine, row.max_abs, row.mean_abs, row.changed_elements, row.numel, notes(row)]);
+    saveText('diff.csv', csvOf([['name_a', 'name_b', 'rel_l2', 'cosine', 'max_abs', 'mean_abs', 'changed_elements', 'numel', 'note'], ...rows]), 'text/csv');
+  }
+
+  static override styles = [
+    base,
+    css`
+      .sides,
+      .bar {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 6px 14px;
+        align-items: center;
+        max-width: none;
+      }
+      .bar {
+        gap: 6px;
+      }
+      .gap {
+        flex: 1;
+      }
+      button[aria-pressed='true'] {
+        border-color: var(--accent);
+        background: var(--select);
+        font-weight: 600;
+      }
+      kbd {
+        font: 11px var(--mono);
+      }
+      .choose {
+        position: relative;
+        display: inline-block;
+        padding: 4px 12px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--raised);
+      }
+      .choose:focus-within {
+        outline: 2px solid var(--focus);
+      }
+      .choose input {
+        position: absolute;
+        inset: 0;
+        width: 100%;
+        opacity: 0;
+        cursor: pointer;
+      }
+      canvas {
+        display: block;
+        width: 100%;
+      }
+      .picture {
+        height: clamp(200px, 32vh, 480px);
+        cursor: grab;
+        touch-action: none;
+      }
+      .legend {
+        height: 34px;
+      }
+      .layers {
+        height: 58px;
+      }
+      .scroll {
+        overflow-x: auto;
+      }
+      .name {
+        overflow-wrap: anywhere;
+        text-align: left;
+        max-width: none;
+      }
+      td .name {
+        min-height: 24px;
+        padding: 0 4px;
+        white-space: nowrap;
+      }
+      .note {
+        padding-left: 5px;
+        font-size: 12px;
+      }
+      th.number {
+        white-space: nowrap;
+      }
+      tr.on {
+        background: var(--select);
+      }
+      ul {
+        margin: 0;
+        padding-left: 18px;
+      }
+    `,
+  ];
+}
+customElements.define('assay-compare', CompareView);
+
+const fewer = (value: number | null) => (value === null ? '–' : short(value));
+function notes(row: Changed): string {
+  return [
+    row.dtype_a === row.dtype_b ? '' : `${row.dtype_a} → ${row.dtype_b}`,
+    String(row.shape_a) === String(row.shape_b) ? '' : `${format.shape(row.shape_a)} → ${format.shape(row.shape_b)}`,
+    row.rank === undefined ? '' : `Δ has rank ${row.rank.estimate}`,
+  ].filter((text) => text !== '').join(', ');
+}
+
+/** Relative change by layer, as bars. */
+function drawLayers(ctx: CanvasRenderingContext2D, layers: readonly { layer: number; rel_l2: number | null }[], { width, height }: Size, ink: Ink): void {
+  const most = Math.max(0, ...layers.map(({ rel_l2 }) => rel_l2 ?? 0));
+  const [left, foot] = [46, height - 16];
+  const step = (width - left - 12) / layers.length;
+  ctx.font = ink.mono;
+  ctx.fillStyle = ink.muted;
+  ctx.textAlign = 'right';
+  ctx.fillText(short(most), left - 5, 8);
+  ctx.textAlign = 'center';
+  let last = -Infinity;
+  layers.forEach(({ layer, rel_l2 }, i) => {
+    const x = left + i * step;
+    const tall = most > 0 ? ((rel_l2 ?? 0) / most) * (foot - 4) : 0;
+    ctx.fillStyle = ink.share;
+    ctx.fillRect(x, foot - tall, Math.max(1, step - 2), tall);
+    if (x - last < 26) return;
+    ctx.fillStyle = ink.muted;
+    ctx.fillText(String(layer), x + step / 2, foot + 9);
+    last = x;
+  });
+  ctx.fillStyle = ink.strong;
+  ctx.fillRect(left, foot, width - left - 12, 1);
+  ctx.textAlign = 'start';
+}

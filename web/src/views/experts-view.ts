@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixture of experts: layers by experts with what is dead, identical or alike, and one layer's pairs and router.
+import { css, html, nothing, type TemplateResult } from 'lit';
+import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { EXPERT_STATS, expertSign, expertValue, layersOf, tensorOfExpert, type ExpertStat, type MoeLayer } from '../core/experts.js';
+import type { Colors } from '../core/protocol.js';
+import { base } from '../ui/base-styles.js';
+import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
+import { cellAfter, type Cell } from '../ui/grid-keys.js';
+import { csvOf, save, saveText } from '../ui/save.js';
+import { inkOf, isDark, Sketch } from '../ui/sketch.js';
+import { styled } from '../ui/styled.js';
+import { colorsOf } from './colors.js';
+import { cellAt, drawGrid, gridHeight, type Grid } from './grid-draw.js';
+import { colorIndex } from './picture-draw.js';
+
+const TITLE = 'measuring experts';
+const MOST_PAIRS = 24;
+const MOST_IN_SQUARE = 64;
+
+export class ExpertsView extends AppElement {
+  static override properties = { ...AppElement.properties, stat: { state: true }, cursor: { state: true }, colors: { state: true } };
+  declare stat: ExpertStat;
+  declare cursor: Cell;
+  declare colors: Colors | null;
+  private asked: OpenModel | null = null;
+  private readonly sketch = new Sketch(
+    this,
+    'canvas.all',
+    (ctx, size, ink) => {
+      const grid = this.grid();
+      if (grid !== null) drawGrid(ctx, grid, size, ink);
+    },
+    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
+  );
+
+  constructor() {
+    super();
+    this.stat = 'norm';
+    this.cursor = { row: 0, col: 0 };
+    this.colors = null;
+    new Sketch(this, 'canvas.pairs', (ctx, size, ink) => {
+      const grid = this.square();
+      if (grid !== null) drawGrid(ctx, grid, size, ink);
+    });
+  }
+  private get measured(): boolean {
+    return this.app.model?.reports.has('moe') === true;
+  }
+  private get layers(): MoeLayer[] {
+    const model = this.app.model;
+    return model === null ? [] : layersOf(model.reports.get('moe') ?? model.moe);
+  }
+  private get layer(): MoeLayer | undefined {
+    return this.layers[Math.min(this.cursor.row, this.layers.length - 1)];
+  }
+
+  override render(): TemplateResult {
+    const { model } = this.app;
+    if (model === null) return html``;
+    if (model.moe['detected'] !== true) return html`<p class="muted">This is no mixture of experts: no layer holds numbered or stacked experts with a router.</p>`;
+    if (model !== this.asked) {
+      this.asked = model;
+      this.cursor = { row: 0, col: 0 };
+      if (this.app.tensorBytes <= STARTS_BY_ITSELF && !this.measured) queueMicrotask(() => void this.app.reportOf('moe', TITLE));
+    }
+    const { layers, layer } = this;
+    const topK = (model.reports.get('moe') ?? model.moe)['top_k'] as number | null;
+    return html`
+      <h2>${format.plural(layers.length, 'layer')} of experts, ${String(model.moe['expert_count'])} each${topK === null ? '' : `, ${topK} chosen for a token`}</h2>
+      ${this.measured ? this.summary(layers) : this.offer()}
+      <div class="bar" role="toolbar" aria-label="experts">
+        <select aria-label="statistic" @change=${(e: Event) => (this.stat = (e.target as HTMLSelectElement).value as ExpertStat)}>
+          ${Object.entries(EXPERT_STATS).map(([id, text]) => html`<option value=${id} ?selected=${id === this.stat}>${text}</option>`)}
+        </select>
+        <span class="gap"></span>
+        <button @click=${() => void this.savePng()}>PNG</button>
+        <button @click=${() => this.saveCsv()}>CSV</button>
+      </div>
+      <canvas
+        class="all"
+        ${styled({ height: `${gridHeight({ head: 26, rows: layers.map(String) })}px` })}
+        tabindex="0"
+        role="application"
+        aria-roledescription="grid of layers and experts"
+        aria-label="${layers.length} layers by ${String(model.moe['expert_count'])} experts, ${EXPERT_STATS[this.stat]}; arrow keys move, Enter shows the expert's tensor"
+        @pointermove=${this.onMove}
+        @click=${() => void this.enter(this.cursor)}
+        @keydown=${this.onKey}
+      ></canvas>
+      <p class="readout mono" role="status">${this.words()}</p>
+      <p class="muted small">✕ dead · = identical to another · ≈ much like another · ! not finite · ? missing · colour up to the largest of all</p>
+      ${layer === undefined ? nothing : this.details(layer)}
+    `;
+  }
+  private offer(): TemplateResult {
+    const bytes = this.app.tensorBytes;
+    const running = this.app.jobs.some((job) => job.title === TITLE);
+    return html`<p>Names and shapes only so far. Norms, dead, identical and similar experts need all values.</p>
+      <p><button class="primary" ?disabled=${running} @click=${() => void this.app.reportOf('moe', TITLE)}>${running ? 'Measuring…' : `Measure ${format.bytes(bytes)} (${this.app.estimate(bytes)})`}</button></p>`;
+  }
+  private summary(layers: readonly MoeLayer[]): TemplateResult {
+    const sum = (of: (layer: MoeLayer) => number) => layers.reduce((n, layer) => n + of(layer), 0);
+    const parts = [
+      [sum((layer) => layer.dead.length), 'dead expert', 'dead experts'],
+      [sum((layer) => layer.identical.length), 'identical pair', 'identical pairs'],
+      [sum((layer) => layer.similar.length), 'similar pair', 'similar pairs'],
+      [sum((layer) => layer.missing.length), 'missing expert', 'missing experts'],
+    ] as const;
+    const found = parts.filter(([n]) => n > 0);
+    return found.length === 0
+      ? html`<p class="good">No expert is dead, missing, or much like another.</p>`
+      : html`<p>${found.map(([n, one, many], i) => html`${i > 0 ? ', ' : ''}<b class="warning">${format.plural(n, one, many)}</b>`)}</p>`;
+  }
+  private details(layer: MoeLayer): TemplateResult {
+    const pairs = [...layer.identical.map(([a, b]) => ({ a, b, cosine: 1, identical: true })), ...layer.similar.map((pair) => ({ ...pair, identical: false }))];
+    const square = pairs.length > 0 && layer.experts <= MOST_IN_SQUARE;
+    return html`<h3>Layer ${layer.layer ?? layer.prefix}</h3>
+      <div class="sides">
+        <div>
+          <dl>
+            <dt>experts</dt><dd>${layer.experts}${layer.fused ? ', stacked in one tensor' : ''}</dd>
+            <dt>router</dt><dd>${layer.router === null ? 'none found' : html`<span class="mono">${layer.router.name}</span> ${format.shape(layer.router.shape)} <button class="plain" @click=${() => void this.show(layer.router!.name)}>show</button>`}</dd>
+            ${layer.shared.length > 0 ? html`<dt>shared</dt><dd>${layer.shared.map((one) => (typeof one === 'string' ? one : ((one as { name?: string }).name ?? JSON.stringify(one)))).join(', ')}</dd>` : nothing}
+            ${layer.dead.length > 0 ? html`<dt>dead</dt><dd class="warning">${layer.dead.join(', ')}</dd>` : nothing}
+            ${layer.missing.length > 0 ? html`<dt>missing</dt><dd class="warning">${layer.missing.join(', ')}</dd>` : nothing}
+            ${layer.mean_cosine == null ? nothing : html`<dt>mean cosine</dt><dd>${format.number(layer.mean_cosine)} of all pairs</dd>`}
+          </dl>
+          ${pairs.length === 0
+            ? html`<p class="muted">${this.measured ? 'No two experts are much alike.' : ''}</p>`
+            : html`<table>
+                <tr><th>pair</th><th class="number">cosine</th><th></th></tr>
+                ${pairs.slice(0, MOST_PAIRS).map((pair) => html`<tr><td>${pair.a} and ${pair.b}</td><td class="number">${pair.cosine.toFixed(6)}</td><td class="warning">${pair.identical ? 'identical' : ''}</td></tr>`)}
+              </table>`}
+        </div>
+        ${square ? html`<canvas class="pairs" ${styled({ height: `${gridHeight({ head: 26, rows: Array.from({ length: layer.experts }, String) })}px` })} role="img" aria-label="experts by experts: pairs that are alike"></canvas>` : nothing}
+      </div>`;
+  }
+  private grid(): Grid | null {
+    const { layers, colors } = this;
+    if (colors === null || layers.length === 0) return null;
+    const experts = Math.max(...layers.map((layer) => layer.experts));
+    const values = layers.map((layer) => Array.from({ length: experts }, (_, expert) => expertValue(layer, expert, this.stat)));
+    const largest = Math.max(0, ...values.flat().map((value) => value ?? 0));
+    const unread = !this.measured && this.stat !== 'parameters';
+    return {
+      rows: layers.map((layer) => String(layer.layer ?? layer.prefix)),
+      cols: Array.from({ length: experts }, (_, i) => String(i)),
+      head: 26,
+      cursor: this.cursor,
+      color: (row, col) => {
+        const value = values[row]![col]!;
+        if (col >= layers[row]!.experts || (value === null && !unread)) return null;
+        return colorOf(colors, value ?? 0, this.stat === 'likeness' ? 1 : largest);
+      },
+      sign: (row, col) => expertSign(layers[row]!, col).sign,
+    };
+  }
+  private square(): Grid | null {
+    const { layer, colors } = this;
+    if (layer === undefined || colors === null) return null;
+    const labels = Array.from({ length: layer.experts }, (_, i) => String(i));
+    const of = (row: number, col: number) => {
+      if (row === col) return null;
+      if (layer.identical.some(([a, b]) => (a === row && b === col) || (a === col && b === row))) return 1;
+      return layer.similar.find(({ a, b }) => (a === row && b === col) || (a === col && b === row))?.cosine ?? 0;
+    };
+    return {
+      rows: labels,
+      cols: labels,
+      head: 26,
+      cursor: null,
+      color: (row, col) => {
+        const value = of(row, col);
+        return value === null ? null : colorOf(colors, value, 1);
+      },
+    };
+  }
+  private words(): string {
+    const { layer, cursor } = this;
+    const row = layer?.each.find((one) => one.expert === cursor.col);
+    if (layer === undefined) return '';
+    if (row === undefined) return `layer ${layer.layer ?? layer.prefix} has no expert ${cursor.col}`;
+    const { words } = expertSign(layer, cursor.col);
+    const value = this.stat === 'parameters' ? '' : ` · ${EXPERT_STATS[this.stat]} ${format.number(expertValue(layer, cursor.col, this.stat))}`;
+    return `layer ${layer.layer ?? layer.prefix}, expert ${cursor.col}${value} · ${format.count(row.parameters)} parameters${words === '' ? '' : ` · ${words}`}`;
+  }
+
+  // --- pointing
+
+  private readonly onMove = (event: PointerEvent) => {
+    const grid = this.grid();
+    const cell = grid === null ? null : cellAt(event.offsetX, event.offsetY, grid, this.sketch.size);
+    if (cell !== null && (cell.row !== this.cursor.row || cell.col !== this.cursor.col)) this.cursor = cell;
+  };
+  private readonly onKey = (event: KeyboardEvent) => {
+    const { layers } = this;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = cellAfter(event.key, this.cursor, layers.length, Math.max(...layers.map((layer) => layer.experts)));
+    if (next !== null) this.cursor = next;
+    else if (event.key === 'Enter') void this.enter(this.cursor);
+    else return;
+    event.preventDefault();
+  };
+  private async enter({ row, col }: Cell): Promise<void> {
+    const { model } = this.app;
+    const layer = this.layers[row];
+    if (model === null || layer === undefined) return;
+    const tensor = tensorOfExpert(model.names, layer, col);
+    if (tensor < 0) return;
+    await this.app.select(tensor);
+    this.app.show('tensor');
+  }
+  private async show(name: string): Promise<void> {
+    const { model } = this.app;
+    if (model === null) return;
+    const index = await this.app.engine.call('find', { model: model.id, name });
+    if (index < 0) return;
+    await this.app.select(index);
+    this.app.show('tensor');
+  }
+  private async savePng(): Promise<void> {
+    save(`${this.app.model!.label}.experts.png`, await this.sketch.png());
+  }
+  private saveCsv(): void {
+    const rows = this.layers.flatMap((layer) => layer.each.map((one) => [layer.layer ?? layer.prefix, one.expert, one.parameters, one.norm, one.absmax, one.router_norm, expertSign(layer, one.expert).words]));
+    saveText(`${this.app.model!.label}.experts.csv`, csvOf([['layer', 'expert', 'parameters', 'norm', 'absmax', 'router_norm', 'finding'], ...rows]), 'text/csv');
+  }
+
+  static override styles = [
+    base,
+    css`
+      .bar {
+        display: flex;
+        gap: 6px 12px;
+        align-items: center;
+        margin-bottom: 6px;
+      }
+      select {
+        min-height: 28px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--raised);
+      }
+      .gap {
+        flex: 1;
+      }
+      canvas {
+        display: block;
+        width: 100%;
+      }
+      .all {
+        cursor: pointer;
+      }
+      .sides {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 10px 24px;
+      }
+      .sides > div {
+        flex: 1 1 220px;
+        min-width: 0;
+      }
+      .pairs {
+        flex: 1 1 240px;
+        max-width: 420px;
+      }
+      .readout {
+        min-height: 1.5em;
+        margin: 4px 0;
+        max-width: none;
+      }
+      .small {
+        font-size: 12px;
+      }
+      dl {
+        display: grid;
+        grid-template-columns: max-content minmax(0, 1fr);
+        gap: 2px 12px;
+        margin: 0 0 8px;
+        font-size: 13px;
+      }
+      dt {
+        color: var(--muted);
+      }
+      dd {
+        margin: 0;
+        overflow-wrap: anywhere;
+      }
+      dd button {
+        min-height: 24px;
+        padding: 0 4px;
+        text-decoration: underline;
+      }
+    `,
+  ];
+}
+customElements.define('assay-experts', ExpertsView);
+
+function colorOf({ sequential }: Colors, value: number, limit: number): string {
+  const i = 3 * colorIndex('sequential', value, limit);
+  return `rgb(${sequential[i]},${sequential[i + 1]},${sequential[i + 2]})`;
+}
