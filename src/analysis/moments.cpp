@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace assay::analysis {
 
@@ -17,16 +18,14 @@ int safe_exponent(double absmax) {
   return std::clamp(std::ilogb(absmax), -1000, 1000);  // 2^-1000 and 2^1000 are normal, so multiplying by them is exact
 }
 
-struct PowerSums {
-  double s1 = 0, s2 = 0, s3 = 0, s4 = 0;
+using kernels::PowerSums;
 
-  void add(const PowerSums& other) {
-    s1 += other.s1;
-    s2 += other.s2;
-    s3 += other.s3;
-    s4 += other.s4;
-  }
-};
+void add(PowerSums& sums, const PowerSums& more) {
+  sums.s1 += more.s1;
+  sums.s2 += more.s2;
+  sums.s3 += more.s3;
+  sums.s4 += more.s4;
+}
 
 PowerSums power_sums(std::span<const double> values, double about) {
   double s1[kLanes] = {}, s2[kLanes] = {}, s3[kLanes] = {}, s4[kLanes] = {};
@@ -49,8 +48,8 @@ PowerSums power_sums(std::span<const double> values, double about) {
     s3[0] += d * d * d;
     s4[0] += d * d * d * d;
   }
-  PowerSums total;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) total.add({s1[lane], s2[lane], s3[lane], s4[lane]});
+  PowerSums total{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) add(total, {s1[lane], s2[lane], s3[lane], s4[lane]});
   return total;
 }
 
@@ -103,17 +102,11 @@ Moments Moments::of(std::span<double> values, Scan found) {
     for (double& value : values) value *= factor;
     found = scan(values);
   }
-  const auto n = static_cast<double>(values.size());
   made.mean_ = found.min;
   if (found.min == found.max) return made;  // a constant has no spread, not even one of rounding
-  // The first mean is off by its rounding; the sums about it say by how much (d), and are shifted to the true one.
-  const double about = found.sum / n;
-  const auto [s1, s2, s3, s4] = power_sums(values, about);
-  const double d = s1 / n;
-  made.mean_ = about + d;
-  made.m2_ = s2 - n * d * d;
-  made.m3_ = s3 - 3 * d * s2 + 2 * n * d * d * d;
-  made.m4_ = s4 - 4 * d * s3 + 6 * d * d * s2 - 3 * n * d * d * d * d;
+  // The first mean is off by its rounding; the sums about it say by how much, and are shifted to the true one.
+  const double about = found.sum / static_cast<double>(values.size());
+  made.shift(power_sums(values, about), about);
   return made;
 }
 
@@ -134,17 +127,41 @@ Moments Moments::of(std::span<const std::pair<double, std::uint64_t>> counted) {
   double sum = 0;
   for (const auto& [value, count] : counted) sum += value * factor * static_cast<double>(count);
   const double about = sum / n;
-  PowerSums sums;
+  PowerSums sums{};
   for (const auto& [value, count] : counted) {
     const double d = value * factor - about, square = d * d, times = static_cast<double>(count);
-    sums.add({times * d, times * square, times * square * d, times * square * square});
+    add(sums, {times * d, times * square, times * square * d, times * square * square});
   }
-  const double d = sums.s1 / n;
-  made.mean_ = about + d;
-  made.m2_ = sums.s2 - n * d * d;
-  made.m3_ = sums.s3 - 3 * d * sums.s2 + 2 * n * d * d * d;
-  made.m4_ = sums.s4 - 4 * d * sums.s3 + 6 * d * d * sums.s2 - 3 * n * d * d * d * d;
+  made.shift(sums, about);
   return made;
+}
+
+Moments Moments::about(double pivot, std::uint64_t count, const kernels::PowerSums& sums, double min, double max) {
+  Moments made;
+  made.count_ = count;
+  made.min_ = min;
+  made.max_ = max;
+  if (made.absmax() == 0) return made;
+  made.exponent_ = 0;
+  made.mean_ = min;
+  if (min != max) made.shift({sums.s1, sums.s2, sums.s3, sums.s4}, pivot);
+  return made;
+}
+
+/// From sums about a pivot to moments about the mean.
+void Moments::shift(const kernels::PowerSums& sums, double pivot) {
+  const auto n = static_cast<double>(count_);
+  const double d = sums.s1 / n;
+  mean_ = pivot + d;
+  m2_ = sums.s2 - n * d * d;
+  m3_ = sums.s3 - 3 * d * sums.s2 + 2 * n * d * d * d;
+  m4_ = sums.s4 - 4 * d * sums.s3 + 6 * d * d * sums.s2 - 3 * n * d * d * d * d;
+}
+
+void Moments::negate() {
+  min_ = -std::exchange(max_, -min_);
+  mean_ = -mean_;
+  m3_ = -m3_;
 }
 
 /// To a larger exponent: what falls below the least double is nothing beside what asked for it.

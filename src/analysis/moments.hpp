@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "analysis/kernels/kernels.hpp"
+
 namespace assay::analysis {
 
 /// Sum, extremes and least magnitude of a block in one loop that the compiler can spread over vector lanes.
@@ -26,7 +28,12 @@ class Moments {
   /// Of values that occur a number of times each, by the same formulas. Precondition: not empty, all counts above 0.
   static Moments of(std::span<const std::pair<double, std::uint64_t>> counted);
 
+  /// Of values of which sums of powers about a pivot near their mean are known. Precondition: all magnitudes from 2^-128 to 2^200, or 0.
+  static Moments about(double pivot, std::uint64_t count, const kernels::PowerSums& sums, double min, double max);
+
   void merge(const Moments& other);
+  /// As if every value had the other sign.
+  void negate();
 
   std::uint64_t count() const { return count_; }
   double min() const { return min_; }
@@ -39,6 +46,7 @@ class Moments {
   std::optional<double> kurtosis() const;  ///< excess; absent where all values are equal
 
  private:
+  void shift(const kernels::PowerSums& sums, double pivot);
   void rescale(int exponent);
 
   static constexpr int kNoExponent = -100000;  // of zeros alone: they take any other's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact statistics of one tensor in a full pass.
+// Statistics of tensors in a full pass over their values.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,24 @@ namespace assay::analysis {
 /// value at all, min, max and the moments are absent; of a constant, skew and kurtosis are.
 struct Stats {
   std::uint64_t numel = 0;
-  std::uint64_t measured = 0;  ///< elements looked at; numel when exact
+  std::uint64_t measured = 0;  ///< elements looked at, of which all numbers below are; numel when exact
   bool exact = true;
   std::optional<double> min, max, mean, std, absmax, l2, skew, kurtosis;  ///< std is the population's, kurtosis is excess
   std::uint64_t zeros = 0, near_zeros = 0 /* |x| < 1e-6, zeros among them */, nan = 0, pos_inf = 0, neg_inf = 0, subnormal = 0;
-  std::optional<std::uint64_t> distinct;             ///< distinct bit patterns, where counted
-  std::vector<std::pair<double, double>> quantiles;  ///< (p, value), ascending p; where computed
+  std::optional<std::uint64_t> distinct;             ///< distinct bit patterns, where counted: dtypes of up to 16 bits
+  std::vector<std::pair<double, double>> quantiles;  ///< (p, value), ascending p, by nearest rank; where computed
 };
 
-/// Reads every element once (a stride of 0 is looked at once and counted by its weight). Memory: a block of elements.
-Result<Stats> tensor_stats(const Checkpoint& checkpoint, const Tensor& tensor, const Limits& limits = {});
+struct StatsOptions {
+  /// Also quantiles and distinct values. Without them BF16 and F16 are measured several times as fast, their moments then to some 1e-8;
+  /// with them dtypes wider than 16 bits are gone through twice (32 bits) or four times.
+  bool quantiles = true;
+  bool sample = false;  ///< of a tensor above 16 MiB only one MiB in sixteen, evenly spaced
+  Limits limits = {};
+};
+
+/// Reads every element (a stride of 0 is looked at once and counted by its weight). Memory: a block of elements, and with quantiles the
+/// counts of a census. For many tensors at once see StatsRun.
+Result<Stats> tensor_stats(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options = {});
 
 }  // namespace assay::analysis

@@ -2,6 +2,7 @@
 #include "analysis/doctor/doctor.hpp"
 #include "analysis/model_config.hpp"
 #include "base/text.hpp"
+#include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "report/doctor_report.hpp"
 #include "report/units.hpp"
@@ -20,12 +21,11 @@ int run_doctor(Context& context) {
   analysis::Checkup checkup;
   {
     Progress progress(!context.quiet);
-    std::uint64_t all = 0;
-    for (const Tensor& tensor : checkpoint.tensors) all += tensor.nbytes();
     analysis::DoctorOptions options;
-    options.watch = [&](std::size_t done, std::size_t of, std::uint64_t bytes) {
+    options.threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
+    options.watch = [&](std::uint64_t done, std::uint64_t of) {
       progress.show([&] {
-        return concat("examining ", done, " of ", of, " tensors, ", report::bytes_text({}, bytes), " of ", report::bytes_text({}, all));
+        return concat("examining ", checkpoint.tensors.size(), " tensors, ", report::bytes_text({}, done), " of ", report::bytes_text({}, of));
       });
       return !interrupted();
     };

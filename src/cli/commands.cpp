@@ -15,6 +15,7 @@ constexpr Argument kPatterns = {"NAME", Value::text, false, true, "a tensor, a f
 constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 dtype:bf16 size>1M -bias'"};
 constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
 constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
+constexpr Flag kThreads = {"--threads", 0, Value::number, "N", "threads; as many as processors without it, at most 8. The numbers are the same for any N"};
 constexpr Flag kDepth = {"--depth", 'd', Value::number, "N", "at most N levels"};
 
 constexpr Flag kRange = {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"};
@@ -46,11 +47,17 @@ constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names
 
 constexpr Flag kStatsFlags[] = {
     kWhere,
-    {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|kurtosis|zeros|nan", "order of the rows; numbers from the largest"},
+    {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|skew|kurtosis|zeros|nan|inf|subnormal", "order of the rows; numbers from the largest"},
     kReverse,
-    kLimit};
+    kLimit,
+    {"--top", 0, Value::number, "N", "the N worst tensors only"},
+    {"--by", 0, Value::choice, "nan|inf|zeros|subnormal|absmax|std|mean|min|max|l2|skew|kurtosis",
+     "what the worst is: the largest share, or the furthest from 0; nan without it, then absmax"},
+    {"--sample", 0, Value::none, "", "of a tensor above 16 MiB look at one MiB in sixteen only; its numbers are marked as not exact"},
+    {"--no-quantiles", 0, Value::none, "", "leave quantiles and distinct values out of JSON: several times faster"},
+    kThreads};
 constexpr Example kStatsExamples[] = {{"assay stats model.safetensors", "exact statistics of every tensor"},
-                                      {"assay stats model.pt --sort absmax -n 5", "where the largest values are"},
+                                      {"assay stats model.pt --top 5 --by absmax", "where the largest values are"},
                                       {"assay stats model.pt lm_head.weight --json", "of one tensor, for a program"}};
 
 constexpr Argument kHeadArguments[] = {kFile,
@@ -168,6 +175,7 @@ constexpr Example kMoeExamples[] = {{"assay moe model/", "layers, routers, dead,
                                     {"assay moe model.safetensors --similar 0.5", "what upcycling left alike"},
                                     {"assay moe model.safetensors --plan 4", "a pruning plan; no file is changed"}};
 
+constexpr Flag kDoctorFlags[] = {kThreads};
 constexpr Example kDoctorExamples[] = {{"assay doctor model.safetensors", "what is wrong with the values"},
                                        {"assay doctor model/ --json", "the same for a program; exit 1 when there is a warning"}};
 
@@ -194,7 +202,8 @@ constexpr Command kCommands[] = {
     {"tree", "", "the names as a tree, repeated layers as one",
      "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,
      kTreeFlags, kTreeExamples, false, run_tree},
-    {"stats", "", "exact statistics of the values", "Reads every element once. Moments are over finite values; zeros, NaN and infinities are counted.",
+    {"stats", "", "exact statistics of the values", "Reads every element. Moments are over finite values; zeros, NaN and infinities are counted. JSON also has exact quantiles, for which dtypes "
+     "above 16 bits are read again. The little picture is drawn from at most 65536 elements. After Ctrl-C what is known is printed.",
      kFileAndPatterns, kStatsFlags, kStatsExamples, true, run_stats},
     {"head", "", "the first values of a tensor", "In logical (row-major) order, whatever the strides.", kHeadArguments, kHeadFlags,
      kHeadExamples, true, run_head},
@@ -240,7 +249,7 @@ constexpr Command kCommands[] = {
     {"doctor", "", "what is wrong with the values, why it matters, and what to do",
      "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours, lost and copied "
      "tensors. Reads every element once. Exit 1 when there is a warning.",
-     kFileOnly, {}, kDoctorExamples, false, run_doctor},
+     kFileOnly, kDoctorFlags, kDoctorExamples, false, run_doctor},
     {"verify", "", "is the file whole, and what it should be",
      "Checks structure, that every byte has one owner, the CRC-32 of every zip member, sizes against shapes, local headers, index against "
      "shards, config.json, and SHA-256 where a digest is known: given, or in the name of a Hugging Face cache's file. Reads every byte once "

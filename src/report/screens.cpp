@@ -165,18 +165,38 @@ Table stats_table(const Style& style) {
                                  {.title = "ZERO", .right = true},
                                  {.title = "NAN", .right = true},
                                  {.title = "INF", .right = true}};
-  if (!is_narrow(style)) columns.push_back({.title = "KURT", .right = true});
+  if (!is_narrow(style)) {
+    columns.push_back({.title = "KURT", .right = true});
+    columns.push_back({.title = "MEAN \u00b1 3 STD"});
+    if (!style.unicode) columns.back().title = "MEAN +- 3 STD";
+  }
+  columns.push_back({.title = "MEASURED", .right = true});
   return Table(std::move(columns));
 }
 
-void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats) {
+namespace {
+
+std::string sketch_text(const Style& style, const analysis::Sketch& sketch) {
+  constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, kPlain = " .:-=+*#@";
+  if (std::ranges::max(sketch) == 0) return "";
+  std::string out;
+  for (const std::uint8_t height : sketch) {
+    if (style.unicode) out += kBlocks[height];
+    else out += kPlain[height];
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats, const analysis::Sketch& sketch) {
   const auto number = [](const std::optional<double>& value) { return value ? short_number(*value) : std::string("-"); };
   table.cell(shown_name(style, tensor.name));
   table.cell(dtype_name(tensor.dtype));
   const bool wide = !is_narrow(style);
   if (stats == nullptr) {
     table.cell("not readable", Tone::bad);
-    for (int i = 0; i < (wide ? 7 : 6); ++i) table.cell("");
+    for (int i = 0; i < (wide ? 9 : 7); ++i) table.cell("");
     return;
   }
   table.cell(number(stats->min));
@@ -188,7 +208,12 @@ void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const
   const std::uint64_t infinities = stats->pos_inf + stats->neg_inf;
   table.cell(count_text(stats->nan), stats->nan > 0 ? Tone::bad : Tone::plain);
   table.cell(count_text(infinities), infinities > 0 ? Tone::bad : Tone::plain);
-  if (wide) table.cell(number(stats->kurtosis));
+  if (wide) {
+    table.cell(number(stats->kurtosis));
+    table.cell(sketch_text(style, sketch), Tone::accent);
+  }
+  // Only where not everything was looked at.
+  table.cell(stats->exact ? std::string() : share_text(stats->measured, stats->numel), Tone::caution);
 }
 
 }  // namespace assay::report

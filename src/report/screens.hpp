@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/sketch.hpp"
 #include "analysis/stats.hpp"
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
@@ -32,7 +33,7 @@ void write_tree_screen(Writer& out, const Style& style, std::string_view title, 
 
 /// The table of statistics: add rows, then write.
 Table stats_table(const Style& style);
-void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats);
+void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats, const analysis::Sketch& sketch);
 
 /// "model.safetensors" or, where a shell would not take it as it is, 'my model.safetensors'.
 std::string shell_word(std::string_view text);

@@ -4,23 +4,25 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "assay/values.hpp"
 #include "base/try.hpp"
 
 namespace assay::values {
 
-/// Calls fn(first, codes) with `codes` as read_raw gives them, in place where the tensor is plain; about `block_bytes` at a time. `fn`
-/// returns Result<void>; its error ends the walk.
+/// Calls fn(first, codes) with `codes` of `count` elements from `begin` on as read_raw gives them, in place where the tensor is
+/// plain; about `block_bytes` at a time. `fn` returns Result<void>; its error ends the walk.
 template <class Fn>
-Result<void> for_each_raw_block(const TensorReader& reader, Fn&& fn, std::size_t block_bytes = std::size_t{64} << 10) {
-  const std::uint64_t numel = reader.tensor().numel;
+Result<void> for_each_raw_block(const TensorReader& reader, std::uint64_t begin, std::uint64_t count, Fn&& fn,
+                                std::size_t block_bytes = std::size_t{64} << 10) {
+  const std::uint64_t end = begin + count;
   const std::size_t size = reader.raw_size();
   const std::size_t block = std::max<std::size_t>(block_bytes / size, 1);
   const auto whole = reader.plain_view();
   std::unique_ptr<std::byte[]> copy;
-  for (std::uint64_t first = 0; first < numel;) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, numel - first));
+  for (std::uint64_t first = begin; first < end;) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, end - first));
     if (whole) {
       ASSAY_CHECK(fn(first, whole->span().subspan(static_cast<std::size_t>(first) * size, n * size)));
     } else {
@@ -32,6 +34,12 @@ Result<void> for_each_raw_block(const TensorReader& reader, Fn&& fn, std::size_t
     first += n;
   }
   return {};
+}
+
+/// Of all elements.
+template <class Fn>
+Result<void> for_each_raw_block(const TensorReader& reader, Fn&& fn) {
+  return for_each_raw_block(reader, 0, reader.tensor().numel, std::forward<Fn>(fn));
 }
 
 /// Calls fn(first, values) with `values` as read_f64 gives them; otherwise the same.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/doctor/checks.hpp"
+#include "analysis/stats_run.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -66,9 +67,12 @@ class Examiner {
 
   Result<Checkup> run(const ModelConfig& config) {
     doctor::check_placeholders(checkpoint_, chart_);
+    choose();
+    StatsRun stats(checkpoint_, chosen_, options_.threads, {.quantiles = false});
+    if (!run_all(stats, [&] { return !options_.watch || options_.watch(stats.bytes_done(), stats.bytes()); })) return checkup_;
     for (std::uint32_t t = 0; t < checkpoint_.tensors.size(); ++t) {
-      if (options_.watch && !options_.watch(t, checkpoint_.tensors.size(), checkup_.bytes)) return checkup_;
-      ASSAY_CHECK(tolerate(examine_one(t), checkpoint_.tensors[t]));
+      if (options_.watch && !options_.watch(stats.bytes(), stats.bytes())) return checkup_;
+      ASSAY_CHECK(tolerate(examine_one(t, stats), checkpoint_.tensors[t]));
     }
     doctor::check_scales(checkpoint_, patients_, chart_);
     doctor::check_spread(checkpoint_, patients_, chart_);
@@ -88,43 +92,59 @@ class Examiner {
     if (tensor.readable) findings_.push_back(Finding::from(std::move(error).of_tensor(tensor.name)));
     return {};
   }
-  Result<void> examine_one(std::uint32_t t);
+  void choose();
+  Result<void> examine_one(std::uint32_t t, StatsRun& stats);
 
-  using View = std::tuple<std::uint32_t, std::uint64_t, DType, std::vector<std::uint64_t>, std::vector<std::uint64_t>>;
   const Checkpoint& checkpoint_;
   const DoctorOptions& options_;
   std::vector<Finding>& findings_;
   Chart chart_;
   Checkup checkup_;
   std::vector<Patient> patients_;
-  std::map<View, std::size_t> seen_;  // views of storages, to the patient that was measured
+  std::vector<const Tensor*> chosen_;    // those to measure: of the same views of a storage the first
+  std::vector<std::uint32_t> chosen_of_;  // by tensor, among these; kNone for those without values
+  std::vector<std::uint32_t> patient_of_;  // by chosen tensor; kNone until it was measured
 };
 
-Result<void> Examiner::examine_one(std::uint32_t t) {
+void Examiner::choose() {
+  using View = std::tuple<std::uint32_t, std::uint64_t, DType, std::vector<std::uint64_t>, std::vector<std::uint64_t>>;
+  std::map<View, std::uint32_t> seen;
+  for (const Tensor& tensor : checkpoint_.tensors) {
+    chosen_of_.push_back(kNone);
+    if (!tensor.readable || tensor.storage == kNone || tensor.numel == 0 || tensor.dtype == DType::unknown) continue;
+    View view{tensor.storage,
+              tensor.storage_offset,
+              tensor.dtype,
+              {tensor.shape.begin(), tensor.shape.end()},
+              {tensor.stride.begin(), tensor.stride.end()}};
+    const auto [found, is_first] = seen.try_emplace(std::move(view), static_cast<std::uint32_t>(chosen_.size()));
+    if (is_first) chosen_.push_back(&tensor);
+    chosen_of_.back() = found->second;
+  }
+  patient_of_.assign(chosen_.size(), kNone);
+}
+
+Result<void> Examiner::examine_one(std::uint32_t t, StatsRun& stats) {
   const Tensor& tensor = checkpoint_.tensors[t];
-  if (!tensor.readable || tensor.storage == kNone || tensor.numel == 0 || tensor.dtype == DType::unknown) {
+  const std::uint32_t chosen = chosen_of_[t];
+  const bool is_first = chosen != kNone && chosen_[chosen] == &tensor;
+  if (chosen == kNone || (!is_first && patient_of_[chosen] == kNone)) {
     ++checkup_.skipped;
     return {};
   }
   Patient patient;
   patient.tensor = t;
   patient.role = role_of(tensor);
-  View view{tensor.storage,
-            tensor.storage_offset,
-            tensor.dtype,
-            {tensor.shape.begin(), tensor.shape.end()},
-            {tensor.stride.begin(), tensor.stride.end()}};
-  const auto [earlier, is_first] = seen_.try_emplace(std::move(view), patients_.size());
-  if (!is_first && earlier->second < patients_.size()) {
-    patient.stats = patients_[earlier->second].stats;
-    patient.swapped = patients_[earlier->second].swapped;
+  if (!is_first) {
+    const Patient& earlier = patients_[patient_of_[chosen]];
+    patient.stats = earlier.stats;
+    patient.swapped = earlier.swapped;
     patient.tied = true;
     ++checkup_.checked;
     patients_.push_back(std::move(patient));
     return {};
   }
-  ASSAY_TRY(patient.stats, tensor_stats(checkpoint_, tensor));
-  patient.stats.quantiles = {};
+  ASSAY_TRY(patient.stats, stats.result(chosen));
   ASSAY_TRY(patient.swapped, doctor::looks_swapped(checkpoint_, tensor, patient.role));
   if (patient.swapped) {
     chart_.share(Code::byte_swapped, Severity::warning, "looks byte-swapped: its values make sense in the other byte order only",
@@ -138,6 +158,7 @@ Result<void> Examiner::examine_one(std::uint32_t t) {
   ASSAY_CHECK(doctor::check_index(checkpoint_, patient, chart_));
   ++checkup_.checked;
   checkup_.bytes += tensor.nbytes();
+  patient_of_[chosen] = static_cast<std::uint32_t>(patients_.size());
   patients_.push_back(std::move(patient));
   return {};
 }

@@ -18,8 +18,9 @@ struct Checkup {
 };
 
 struct DoctorOptions {
-  /// Called as the work goes on, with tensors done, all of them, and bytes done; false stops it.
-  std::function<bool(std::size_t done, std::size_t of, std::uint64_t bytes)> watch;
+  std::size_t threads = 1;
+  /// Called as the work goes on, with bytes done and all of them; false stops it.
+  std::function<bool(std::uint64_t done, std::uint64_t of)> watch = {};
 };
 
 /// Reads every element once, and again the tensors in which something has to be placed or compared. A tensor that cannot be read becomes

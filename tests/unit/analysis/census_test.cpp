@@ -46,5 +46,33 @@ TEST(Census, CountsWhateverWayItCounts) {
   }
 }
 
+TEST(Census, OfWiderCodesTheUpperBitsAndPiecesAddUp) {
+  std::mt19937_64 random(9);
+  for (const std::size_t size : {1u, 2u, 4u, 8u}) {
+    for (const std::size_t n : {3u, 1000u, 300001u}) {
+      SCOPED_TRACE(testing::Message() << size << " bytes, " << n << " codes");
+      std::vector<std::byte> codes;
+      std::map<unsigned, std::uint64_t> expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t code = random() >> (i % 3);
+        for (std::size_t byte = 0; byte < size; ++byte) codes.push_back(static_cast<std::byte>(code >> (8 * byte) & 0xff));
+        ++expected[static_cast<unsigned>(size == 1 ? code & 0xff : code >> (8 * (size - 2)) & 0xffff)];
+      }
+      Census whole(size, n), merged(size, n), other(size, n), few(size, 1);
+      whole.add(codes);
+      EXPECT_EQ(as_map(whole), expected);
+      // Odd pieces, also of pairs of bytes.
+      const std::size_t cut = n / 3 * size;
+      merged.add(std::span(codes).first(cut));
+      other.add(std::span(codes).subspan(cut, size));
+      other.add(std::span(codes).subspan(cut + size));
+      merged.merge(other);
+      EXPECT_EQ(as_map(merged), expected);
+      few.merge(merged);
+      EXPECT_EQ(as_map(few), expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay::analysis

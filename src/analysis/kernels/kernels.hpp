@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops over raw codes: what a whole checkpoint's bytes go through. Each has a scalar reference and a vector form, and both give
+// the same bits on every machine: sums are kept in a fixed number of lanes, whatever the vectors' width, element i of a row of codes
+// always in the same one, and no product is fused with a sum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace assay::analysis::kernels {
+
+/// How codes are read; little endian, at any alignment.
+enum class Real : std::uint8_t { bf16, f16, f32, f64, i32, u32 };
+inline constexpr std::size_t kReals = 6, kFloats = 4;  // the floats come first
+
+constexpr unsigned code_bytes(Real real) { return real == Real::f64 ? 8 : real == Real::bf16 || real == Real::f16 ? 2 : 4; }
+constexpr bool is_float(Real real) { return real < Real::i32; }
+/// Kinds whose sums are kept in lanes of float, from whose every 128 sums a double is made: sound where the largest |x - about| is
+/// from 2^-20 to 2^28, with a relative error of some 1e-7 / sqrt(n / 128).
+constexpr bool is_fast(Real real) { return real == Real::bf16 || real == Real::f16; }
+
+/// Of codes as integers of their width, with a sign and without. Of floats they give the largest and the least value of each sign, and
+/// whether there is a zero, an infinity or a NaN, without one comparison of floats.
+struct Extremes {
+  std::int64_t min_signed, max_signed;
+  std::uint64_t min_unsigned, max_unsigned;
+};
+
+/// Of d, d², d³ and d⁴.
+struct PowerSums {
+  double s1, s2, s3, s4;
+};
+
+struct Measured {
+  PowerSums sums;
+  Extremes extremes;
+  std::size_t small;       ///< codes of a magnitude below `limit`; integers that are 0
+  std::size_t special;     ///< codes that are not finite; only counted by `wild`
+  std::size_t infinities;  ///< of either sign, among them
+};
+
+struct Counts {
+  std::size_t zeros, below_near, below_normal;
+};
+
+/// One set of loops. `n` counts codes: at least 1, at most kMostCodes. A magnitude is a code without its top bit.
+struct Table {
+  static constexpr std::size_t kMostCodes = 16384;
+  const char* name;  ///< of the instruction set
+
+  /// d = x - about. The sums mean nothing where a code is not finite.
+  Measured (*measure[kReals])(const std::byte* codes, std::size_t n, double about, std::uint64_t limit);
+  /// d = x * scale, a power of two; codes that are not finite count as 0 in sums, extremes and small ones.
+  Measured (*wild[kFloats])(const std::byte* codes, std::size_t n, double scale, std::uint64_t limit);
+  // By the width of the codes: 2, 4, 8 bytes.
+  Counts (*counts[3])(const std::byte* codes, std::size_t n, std::uint64_t near, std::uint64_t normal);
+  std::size_t (*equal[3])(const std::byte* codes, std::size_t n, std::uint64_t code);
+};
+
+/// For any machine; the others agree with it bit by bit.
+const Table& reference();
+/// All that this machine can run, the reference first, the fastest last. Returns how many it has put into `tables`.
+inline constexpr std::size_t kMostTables = 3;
+std::size_t available(const Table* (&tables)[kMostTables]);
+const Table& best();
+
+/// While it lives, floats of this thread that are too small to be normal are taken and given as 0, or exactly: whatever the program has
+/// chosen, which comes back in the end.
+class Subnormals {
+ public:
+  enum class Mode : std::uint8_t { exact, flushed };
+  explicit Subnormals(Mode mode);
+  ~Subnormals();
+  Subnormals(const Subnormals&) = delete;
+  Subnormals& operator=(const Subnormals&) = delete;
+
+ private:
+  [[maybe_unused]] std::uint32_t before_;
+};
+
+}  // namespace assay::analysis::kernels

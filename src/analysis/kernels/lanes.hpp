@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reference and the vector loops share: how one code is read, the fixed lanes, and how they become one sum.
+#pragma once
+
+#include <bit>
+#include <limits>
+#include <type_traits>
+
+#include "analysis/kernels/kernels.hpp"
+#include "base/endian.hpp"
+#include "base/half.hpp"
+
+namespace assay::analysis::kernels {
+
+inline constexpr std::size_t kLanes = 16;     // of double
+inline constexpr std::size_t kFastLanes = 32;  // of float, two for each of double
+inline constexpr std::size_t kFastRows = 128;  // rows until lanes of float are emptied into those of double
+
+template <Real kReal>
+using CodeOf = std::conditional_t<code_bytes(kReal) == 2, std::uint16_t, std::conditional_t<code_bytes(kReal) == 4, std::uint32_t, std::uint64_t>>;
+
+template <class Code>
+inline constexpr Code kMagnitude = static_cast<Code>(std::numeric_limits<Code>::max() >> 1);
+
+template <Real kReal>
+inline constexpr CodeOf<kReal> kInfinity = kReal == Real::f16    ? 0x7c00
+                                           : kReal == Real::bf16 ? 0x7f80
+                                           : kReal == Real::f32  ? 0x7f800000
+                                                                 : static_cast<CodeOf<kReal>>(0x7ff0000000000000);
+
+/// A code as a number: a float for the fast kinds, a double otherwise, always exact.
+template <Real kReal>
+auto number(CodeOf<kReal> code) {
+  if constexpr (kReal == Real::bf16) return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+  else if constexpr (kReal == Real::f16) return f16_to_f32(code);
+  else if constexpr (kReal == Real::f32) return static_cast<double>(std::bit_cast<float>(code));
+  else if constexpr (kReal == Real::f64) return std::bit_cast<double>(code);
+  else if constexpr (kReal == Real::i32) return static_cast<double>(static_cast<std::int32_t>(code));
+  else return static_cast<double>(code);
+}
+template <Real kReal>
+using NumberOf = decltype(number<kReal>(0));
+
+template <class T, std::size_t kN>
+struct LaneSums {
+  T s1[kN] = {}, s2[kN] = {}, s3[kN] = {}, s4[kN] = {};
+
+  void add(std::size_t lane, T d) {
+    const T square = d * d;
+    s1[lane] += d;
+    s2[lane] += square;
+    s3[lane] += square * d;
+    s4[lane] += square * square;
+  }
+};
+
+/// BF16 pairs neighbours, as a vector of codes falls apart into even and odd ones; F16 those half a row apart.
+template <Real kReal>
+inline constexpr std::size_t kPairStep = kReal == Real::bf16 ? 1 : kLanes;
+template <Real kReal>
+constexpr std::size_t first_of_pair(std::size_t lane) { return kReal == Real::bf16 ? 2 * lane : lane; }
+
+template <Real kReal>
+void empty_into(LaneSums<double, kLanes>& wide, const LaneSums<float, kFastLanes>& lanes) {
+  constexpr std::size_t kStep = kPairStep<kReal>;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t first = first_of_pair<kReal>(lane);
+    wide.s1[lane] += static_cast<double>(lanes.s1[first] + lanes.s1[first + kStep]);
+    wide.s2[lane] += static_cast<double>(lanes.s2[first] + lanes.s2[first + kStep]);
+    wide.s3[lane] += static_cast<double>(lanes.s3[first] + lanes.s3[first + kStep]);
+    wide.s4[lane] += static_cast<double>(lanes.s4[first] + lanes.s4[first + kStep]);
+  }
+}
+
+/// Pairs far apart first, so that every machine adds in one order.
+inline PowerSums folded(LaneSums<double, kLanes>& lanes) {
+  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::size_t i = 0; i < width; ++i) {
+      lanes.s1[i] += lanes.s1[i + width];
+      lanes.s2[i] += lanes.s2[i + width];
+      lanes.s3[i] += lanes.s3[i + width];
+      lanes.s4[i] += lanes.s4[i + width];
+    }
+  }
+  return {lanes.s1[0], lanes.s2[0], lanes.s3[0], lanes.s4[0]};
+}
+
+template <class Code>
+constexpr Extremes no_extremes() {
+  using Signed = std::make_signed_t<Code>;
+  return {std::numeric_limits<Signed>::max(), std::numeric_limits<Signed>::min(), std::numeric_limits<Code>::max(), 0};
+}
+
+/// The code that counts in sums and extremes: +0 where it is not finite and that matters.
+template <Real kReal, bool kWild>
+CodeOf<kReal> kept(CodeOf<kReal> code) {
+  using Code = CodeOf<kReal>;
+  if constexpr (kWild) return (code & kMagnitude<Code>) < kInfinity<kReal> ? code : Code{0};
+  else return code;
+}
+
+/// What one code adds beside the sums.
+template <Real kReal, bool kWild>
+void note(Measured& found, CodeOf<kReal> code, std::uint64_t limit) {
+  using Code = CodeOf<kReal>;
+  if constexpr (kWild) {
+    const Code magnitude = code & kMagnitude<Code>;
+    found.special += magnitude >= kInfinity<kReal>;
+    found.infinities += magnitude == kInfinity<kReal>;
+    code = kept<kReal, kWild>(code);
+  }
+  const std::int64_t own = static_cast<std::make_signed_t<Code>>(code);
+  Extremes& extremes = found.extremes;
+  extremes.min_signed = own < extremes.min_signed ? own : extremes.min_signed;
+  extremes.max_signed = own > extremes.max_signed ? own : extremes.max_signed;
+  extremes.min_unsigned = code < extremes.min_unsigned ? code : extremes.min_unsigned;
+  extremes.max_unsigned = code > extremes.max_unsigned ? code : extremes.max_unsigned;
+  found.small += is_float(kReal) ? (code & kMagnitude<Code>) < limit : code == 0;
+}
+
+/// `factor` is `about`, or where wild the scale.
+template <Real kReal, bool kWild>
+NumberOf<kReal> difference(CodeOf<kReal> code, NumberOf<kReal> factor) {
+  if constexpr (kWild) return number<kReal>(code) * factor;
+  else return number<kReal>(code) - factor;
+}
+
+}  // namespace assay::analysis::kernels

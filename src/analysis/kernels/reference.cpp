@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops as plain as they can be: a row of lanes at a time, so that a compiler may make vectors of them. The vector forms are held to
+// these.
+#include "analysis/kernels/lanes.hpp"
+
+namespace assay::analysis::kernels {
+namespace {
+
+template <Real kReal, bool kWild, std::size_t kN>
+void add_row(LaneSums<NumberOf<kReal>, kN>& lanes, const std::byte* p, std::size_t n, NumberOf<kReal> factor) {
+  using Code = CodeOf<kReal>;
+  for (std::size_t i = 0; i < n; ++i) lanes.add(i, difference<kReal, kWild>(kept<kReal, kWild>(load_le<Code>(p + i * sizeof(Code))), factor));
+}
+
+template <Real kReal, bool kWild>
+Measured measure(const std::byte* p, std::size_t n, double by, std::uint64_t limit) {
+  using Code = CodeOf<kReal>;
+  const auto factor = static_cast<NumberOf<kReal>>(by);
+  Measured found{{}, no_extremes<Code>(), 0, 0, 0};
+  for (std::size_t i = 0; i < n; ++i) note<kReal, kWild>(found, load_le<Code>(p + i * sizeof(Code)), limit);
+  LaneSums<double, kLanes> wide;
+  if constexpr (is_fast(kReal)) {
+    while (n > 0) {
+      LaneSums<float, kFastLanes> lanes;
+      for (std::size_t row = 0; row < kFastRows && n > 0; ++row) {
+        const std::size_t count = n < kFastLanes ? n : kFastLanes;
+        if (count == kFastLanes) add_row<kReal, kWild>(lanes, p, kFastLanes, factor);
+        else add_row<kReal, kWild>(lanes, p, count, factor);
+        p += count * sizeof(Code);
+        n -= count;
+      }
+      empty_into<kReal>(wide, lanes);
+    }
+  } else {
+    for (; n >= kLanes; n -= kLanes, p += kLanes * sizeof(Code)) add_row<kReal, kWild>(wide, p, kLanes, factor);
+    add_row<kReal, kWild>(wide, p, n, factor);
+  }
+  found.sums = folded(wide);
+  return found;
+}
+
+template <class Code>
+Counts counts(const std::byte* p, std::size_t n, std::uint64_t near, std::uint64_t normal) {
+  Counts found{};
+  for (std::size_t i = 0; i < n; ++i) {
+    const Code magnitude = load_le<Code>(p + i * sizeof(Code)) & kMagnitude<Code>;
+    found.zeros += magnitude == 0;
+    found.below_near += magnitude < near;
+    found.below_normal += magnitude < normal;
+  }
+  return found;
+}
+
+template <class Code>
+std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += load_le<Code>(p + i * sizeof(Code)) == code;
+  return count;
+}
+
+constexpr Table kReference = {
+    "scalar",
+    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>,
+     measure<Real::i32, false>, measure<Real::u32, false>},
+    {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
+    {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
+    {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},
+};
+
+}  // namespace
+
+const Table& reference() { return kReference; }
+
+}  // namespace assay::analysis::kernels

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector forms, compiled once for each instruction set. Where none is for the machine, the reference runs.
+#include <algorithm>
+
+#include "analysis/kernels/lanes.hpp"
+
+// AVX2 and AVX-512 on x86, whose baseline is left to the reference; NEON where it is the baseline.
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "analysis/kernels/simd_native.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::analysis::kernels::HWY_NAMESPACE {
+#if HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+namespace {
+
+// Constructors are written out and lambdas marked: what a compiler makes up itself is not for the instruction set.
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+const T* as(const std::byte* p) { return reinterpret_cast<const T*>(p); }
+
+template <class Code>
+using Tag = hn::CappedTag<Code, 64 / sizeof(Code)>;
+
+constexpr bool kLongVectors = HWY_TARGET == HWY_AVX3;  // of 64 bytes
+
+// Rows of memory are asked for this far ahead: work and waiting would take turns otherwise.
+constexpr std::size_t kAhead = 16384;
+
+/// Without its zeros, which would cost as much as the loop over a small block.
+template <class T>
+union Unset {
+  Unset() {}
+  T it;
+};
+
+/// Lanes of true, counted. At most as many rounds as a lane can hold.
+template <class Code>
+struct Counter {
+  hn::Vec<Tag<Code>> lanes;
+  std::size_t count;
+
+  HWY_INLINE Counter() : count(0) { lanes = hn::Zero(Tag<Code>()); }
+  HWY_INLINE void add(hn::Mask<Tag<Code>> where) {
+    const Tag<Code> d;
+#if HWY_TARGET == HWY_AVX3
+    count += hn::CountTrue(d, where);
+#else
+    lanes = hn::Sub(lanes, hn::VecFromMask(d, where));
+#endif
+  }
+  HWY_INLINE std::size_t total() const {
+    Code stored[64 / sizeof(Code)];
+    hn::StoreU(lanes, Tag<Code>(), stored);
+    std::size_t total = count;
+    for (std::size_t i = 0; i < hn::Lanes(Tag<Code>()); ++i) total += stored[i];
+    return total;
+  }
+};
+
+/// What is gathered beside the sums, a vector of codes at a time.
+template <Real kReal, bool kWild>
+struct Notes {
+  using Code = CodeOf<kReal>;
+  using Signed = std::make_signed_t<Code>;
+  using D = Tag<Code>;
+  using DS = Tag<Signed>;
+
+  hn::Vec<D> min_u, max_u;
+  hn::Vec<DS> min_s, max_s, limit;
+  Counter<Code> small, special, infinities;
+
+  HWY_INLINE explicit Notes(std::uint64_t below) {
+    min_u = hn::Set(D(), hwy::LimitsMax<Code>());
+    max_u = hn::Zero(D());
+    min_s = hn::Set(DS(), hwy::LimitsMax<Signed>());
+    max_s = hn::Set(DS(), hwy::LimitsMin<Signed>());
+    limit = hn::Set(DS(), static_cast<Signed>(below));
+  }
+  /// Gives the codes that count in sums.
+  HWY_INLINE hn::Vec<D> add(hn::Vec<D> v) {
+    const D d;
+    const DS ds;
+    if constexpr (kWild) {
+      const auto magnitude = hn::BitCast(ds, hn::And(v, hn::Set(d, kMagnitude<Code>)));
+      const auto infinity = hn::Set(ds, static_cast<Signed>(kInfinity<kReal>));
+      const auto kept = hn::RebindMask(d, hn::Lt(magnitude, infinity));
+      special.add(hn::RebindMask(d, hn::Gt(magnitude, hn::Set(ds, static_cast<Signed>(kInfinity<kReal> - 1)))));
+      infinities.add(hn::RebindMask(d, hn::Eq(magnitude, infinity)));
+      v = hn::IfThenElseZero(kept, v);
+    }
+    const auto s = hn::BitCast(ds, v);
+    min_u = hn::Min(min_u, v);
+    max_u = hn::Max(max_u, v);
+    min_s = hn::Min(min_s, s);
+    max_s = hn::Max(max_s, s);
+    // Magnitudes have no top bit, and signed comparisons are cheaper.
+    if constexpr (is_float(kReal)) small.add(hn::RebindMask(d, hn::Lt(hn::BitCast(ds, hn::And(v, hn::Set(d, kMagnitude<Code>))), limit)));
+    else small.add(hn::Eq(v, hn::Zero(d)));
+    return v;
+  }
+  HWY_INLINE void write(Measured& found) const {
+    Extremes& extremes = found.extremes;
+    extremes.min_unsigned = std::min<std::uint64_t>(extremes.min_unsigned, hn::GetLane(hn::MinOfLanes(D(), min_u)));
+    extremes.max_unsigned = std::max<std::uint64_t>(extremes.max_unsigned, hn::GetLane(hn::MaxOfLanes(D(), max_u)));
+    extremes.min_signed = std::min<std::int64_t>(extremes.min_signed, hn::GetLane(hn::MinOfLanes(DS(), min_s)));
+    extremes.max_signed = std::max<std::int64_t>(extremes.max_signed, hn::GetLane(hn::MaxOfLanes(DS(), max_s)));
+    found.small += small.total();
+    if constexpr (kWild) {
+      found.special += special.total();
+      found.infinities += infinities.total();
+    }
+  }
+};
+
+/// Four sums, in one vector each.
+template <class D>
+struct VectorSums {
+  hn::Vec<D> s1, s2, s3, s4;
+
+  HWY_INLINE VectorSums() { s1 = s2 = s3 = s4 = hn::Zero(D()); }
+  HWY_INLINE void add(hn::Vec<D> d) {
+    const auto square = hn::Mul(d, d);
+    s1 = hn::Add(s1, d);
+    s2 = hn::Add(s2, square);
+    s3 = hn::Add(s3, hn::Mul(square, d));
+    s4 = hn::Add(s4, hn::Mul(square, square));
+  }
+};
+
+/// Nothing to do where the pivot is 0 or the scale 1, as they mostly are.
+template <bool kWild, bool kFactor, class V>
+HWY_INLINE V difference_of(V x, V factor) {
+  if constexpr (!kFactor) return x;
+  else if constexpr (kWild) return hn::Mul(x, factor);
+  else return hn::Sub(x, factor);
+}
+
+using D64 = hn::CappedTag<double, 8>;
+
+template <Real kReal>
+HWY_INLINE hn::Vec<D64> load_doubles(D64 d, const std::byte* p) {
+  if constexpr (kReal == Real::f64) {
+    return hn::LoadU(d, as<double>(p));
+  } else if constexpr (kReal == Real::f32) {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D64>(), as<float>(p)));
+  } else if constexpr (kReal == Real::i32) {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::int32_t, D64>(), as<std::int32_t>(p)));
+  } else {
+    // 2^52 + x has x in its low bits, and 2^52 is taken away without a rounding.
+    const hn::Rebind<std::uint64_t, D64> d64;
+    const auto wide = hn::PromoteTo(d64, hn::LoadU(hn::Rebind<std::uint32_t, D64>(), as<std::uint32_t>(p)));
+    return hn::Sub(hn::BitCast(d, hn::Or(wide, hn::Set(d64, 0x4330000000000000u))), hn::Set(d, 0x1p52));
+  }
+}
+
+/// x where it is finite, 0 elsewhere.
+HWY_INLINE hn::Vec<D64> finite_double(D64 d, hn::Vec<D64> x) {
+  const hn::RebindToUnsigned<D64> du;
+  const auto exponent = hn::Set(du, kInfinity<Real::f64>);
+  return hn::IfThenZeroElse(hn::RebindMask(d, hn::Eq(hn::And(hn::BitCast(du, x), exponent), exponent)), x);
+}
+
+/// The kept codes of a row as two vectors of doubles, where a row of 64 bytes is one vector: no value has to be looked at again.
+template <Real kReal, class V>
+HWY_INLINE void split_row(V low, V high, hn::Vec<D64>& x, hn::Vec<D64>& y) {
+  const D64 d;
+  if constexpr (kReal == Real::f64) {
+    x = hn::BitCast(d, low);
+    y = hn::BitCast(d, high);
+  } else {
+    const hn::Repartition<float, D64> d32;
+    const hn::Half<decltype(d32)> dh;
+    const auto floats = hn::BitCast(d32, low);
+    x = hn::PromoteTo(d, hn::LowerHalf(dh, floats));
+    y = hn::PromoteTo(d, hn::UpperHalf(dh, floats));
+  }
+}
+
+template <Real kReal, bool kWild, bool kFactor, bool kNoting>
+HWY_INLINE void add_rows(const std::byte* p, std::size_t rows, std::size_t from, double factor, Notes<kReal, kWild>& notes,
+                         LaneSums<double, kLanes>& lanes) {
+  using Code = CodeOf<kReal>;
+  constexpr std::size_t kRow = kLanes * sizeof(Code);
+  const D64 d;
+  const Tag<Code> dc;
+  const std::size_t step = hn::Lanes(d);
+  const auto factors = hn::Set(d, factor);
+  VectorSums<D64> low, high;
+  for (std::size_t row = 0; row < rows; ++row, p += kRow) {
+    hn::Vec<D64> x, y;
+    if constexpr (kNoting)
+      for (std::size_t at = 0; at < kRow; at += 64) __builtin_prefetch(p + kAhead + at, 0, 2);
+    if constexpr (kWild && kNoting && kLongVectors) {
+      const auto low = notes.add(hn::LoadU(dc, as<Code>(p)));
+      const auto high = kRow > 64 ? notes.add(hn::LoadU(dc, as<Code>(p + kRow - 64))) : low;
+      split_row<kReal>(low, high, x, y);
+    } else {
+      if constexpr (kNoting)
+        for (std::size_t at = 0; at < kRow; at += hn::Lanes(dc) * sizeof(Code)) notes.add(hn::LoadU(dc, as<Code>(p + at)));
+      x = load_doubles<kReal>(d, p + from * sizeof(Code));
+      y = load_doubles<kReal>(d, p + (from + step) * sizeof(Code));
+      if constexpr (kWild) {
+        x = finite_double(d, x);
+        y = finite_double(d, y);
+      }
+    }
+    low.add(difference_of<kWild, kFactor>(x, factors));
+    high.add(difference_of<kWild, kFactor>(y, factors));
+  }
+  hn::StoreU(low.s1, d, lanes.s1 + from);
+  hn::StoreU(low.s2, d, lanes.s2 + from);
+  hn::StoreU(low.s3, d, lanes.s3 + from);
+  hn::StoreU(low.s4, d, lanes.s4 + from);
+  hn::StoreU(high.s1, d, lanes.s1 + from + step);
+  hn::StoreU(high.s2, d, lanes.s2 + from + step);
+  hn::StoreU(high.s3, d, lanes.s3 + from + step);
+  hn::StoreU(high.s4, d, lanes.s4 + from + step);
+}
+
+/// Two vectors of lanes at a time: where vectors are short, the codes, which are in the nearest cache by then, are gone through again.
+template <Real kReal, bool kWild, bool kFactor>
+Measured measure_wide_by(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+  using Code = CodeOf<kReal>;
+  const std::size_t step = 2 * hn::Lanes(D64()), rows = n / kLanes;
+  Measured found{{}, no_extremes<Code>(), 0, 0, 0};
+  Notes<kReal, kWild> notes(limit);
+  Unset<LaneSums<double, kLanes>> unset;
+  LaneSums<double, kLanes>& lanes = unset.it;
+  add_rows<kReal, kWild, kFactor, true>(p, rows, 0, factor, notes, lanes);
+  for (std::size_t from = step; from < kLanes; from += step) add_rows<kReal, kWild, kFactor, false>(p, rows, from, factor, notes, lanes);
+  if (rows > 0) notes.write(found);
+  for (std::size_t i = rows * kLanes; i < n; ++i) {
+    const Code code = load_le<Code>(p + i * sizeof(Code));
+    note<kReal, kWild>(found, code, limit);
+    lanes.add(i % kLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), factor));
+  }
+  found.sums = folded(lanes);
+  return found;
+}
+
+using D32 = hn::CappedTag<float, 16>;
+
+/// A vector of codes as the lanes of float that kPairStep pairs.
+template <Real kReal, class V>
+HWY_INLINE void split_codes(V codes, hn::Vec<D32>& x, hn::Vec<D32>& y) {
+  const D32 d;
+  if constexpr (kReal == Real::bf16) {
+    const hn::RebindToUnsigned<D32> du;
+    const auto both = hn::BitCast(du, codes);
+    x = hn::BitCast(d, hn::ShiftLeft<16>(both));
+    y = hn::BitCast(d, hn::And(both, hn::Set(du, 0xffff0000u)));
+  } else {
+    const hn::Repartition<hwy::float16_t, D32> d16;
+    const hn::Half<decltype(d16)> dh;
+    const auto halves = hn::BitCast(d16, codes);
+    x = hn::PromoteTo(d, hn::LowerHalf(dh, halves));
+    y = hn::PromoteTo(d, hn::UpperHalf(dh, halves));
+  }
+}
+
+/// The lanes of float for the lanes of double from `from` on.
+template <Real kReal>
+HWY_INLINE void load_floats(const std::byte* p, std::size_t from, hn::Vec<D32>& x, hn::Vec<D32>& y) {
+  const D32 d;
+  if constexpr (kReal == Real::bf16) {
+    split_codes<kReal>(hn::LoadU(hn::Repartition<std::uint16_t, D32>(), as<std::uint16_t>(p) + 2 * from), x, y);
+  } else {
+    const hn::Rebind<hwy::float16_t, D32> d16;
+    x = hn::PromoteTo(d, hn::LoadU(d16, as<hwy::float16_t>(p) + from));
+    y = hn::PromoteTo(d, hn::LoadU(d16, as<hwy::float16_t>(p) + from + kLanes));
+  }
+}
+
+HWY_INLINE hn::Vec<D32> finite_float(D32 d, hn::Vec<D32> x) {
+  const hn::RebindToUnsigned<D32> du;
+  const auto exponent = hn::Set(du, kInfinity<Real::f32>);
+  return hn::IfThenZeroElse(hn::RebindMask(d, hn::Eq(hn::And(hn::BitCast(du, x), exponent), exponent)), x);
+}
+
+/// Adds lanes of float, two for each lane of double; the first time there is nothing to add to.
+HWY_INLINE void widen_into(bool first, double* lanes, hn::Vec<D32> a, hn::Vec<D32> b) {
+  const hn::Half<D32> dh;
+  const hn::Rebind<double, hn::Half<D32>> d64;
+  const auto pair = hn::Add(a, b);
+  const std::size_t half = hn::Lanes(dh);
+  const auto low = hn::PromoteTo(d64, hn::LowerHalf(dh, pair)), high = hn::PromoteTo(d64, hn::UpperHalf(dh, pair));
+  hn::StoreU(first ? low : hn::Add(hn::LoadU(d64, lanes), low), d64, lanes);
+  hn::StoreU(first ? high : hn::Add(hn::LoadU(d64, lanes + half), high), d64, lanes + half);
+}
+
+template <Real kReal>
+HWY_INLINE void store_pairs(hn::Vec<D32> a, hn::Vec<D32> b, float* lanes, std::size_t from) {
+  const D32 d;
+  if constexpr (kReal == Real::bf16) {
+    hn::StoreInterleaved2(a, b, d, lanes + 2 * from);
+  } else {
+    hn::StoreU(a, d, lanes + from);
+    hn::StoreU(b, d, lanes + from + kLanes);
+  }
+}
+
+template <Real kReal, bool kWild, bool kFactor, bool kNoting>
+HWY_INLINE void add_fast_rows(const std::byte* p, std::size_t rows, std::size_t from, float factor, Notes<kReal, kWild>& notes,
+                              VectorSums<D32>& low, VectorSums<D32>& high) {
+  constexpr std::size_t kRow = kFastLanes * 2;
+  const D32 d;
+  const Tag<std::uint16_t> dc;
+  const auto factors = hn::Set(d, factor);
+  for (std::size_t row = 0; row < rows; ++row, p += kRow) {
+    hn::Vec<D32> x, y;
+    if constexpr (kNoting) __builtin_prefetch(p + kAhead, 0, 2);
+    if constexpr (kWild && kNoting && kLongVectors) {
+      split_codes<kReal>(notes.add(hn::LoadU(dc, as<std::uint16_t>(p))), x, y);
+    } else {
+      if constexpr (kNoting)
+        for (std::size_t at = 0; at < kFastLanes; at += hn::Lanes(dc)) notes.add(hn::LoadU(dc, as<std::uint16_t>(p) + at));
+      load_floats<kReal>(p, from, x, y);
+      if constexpr (kWild) {
+        x = finite_float(d, x);
+        y = finite_float(d, y);
+      }
+    }
+    low.add(difference_of<kWild, kFactor>(x, factors));
+    high.add(difference_of<kWild, kFactor>(y, factors));
+  }
+}
+
+template <Real kReal, bool kWild, bool kFactor>
+Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+  const std::size_t step = hn::Lanes(D32());
+  const auto single = static_cast<float>(factor);
+  Measured found{{}, no_extremes<std::uint16_t>(), 0, 0, 0};
+  Notes<kReal, kWild> notes(limit);
+  Unset<LaneSums<double, kLanes>> unset;
+  LaneSums<double, kLanes>& wide = unset.it;
+  const bool any_row = n >= kFastLanes;
+  bool first = true;
+  while (n > 0) {
+    const std::size_t count = std::min(n, kFastLanes * kFastRows), rows = count / kFastLanes;
+    Unset<LaneSums<float, kFastLanes>> lanes;  // only written where a row is not full
+    for (std::size_t from = 0; from < kLanes; from += step) {
+      VectorSums<D32> low, high;
+      if (from == 0) add_fast_rows<kReal, kWild, kFactor, true>(p, rows, from, single, notes, low, high);
+      else add_fast_rows<kReal, kWild, kFactor, false>(p, rows, from, single, notes, low, high);
+      if (count % kFastLanes == 0) {
+        widen_into(first, wide.s1 + from, low.s1, high.s1);
+        widen_into(first, wide.s2 + from, low.s2, high.s2);
+        widen_into(first, wide.s3 + from, low.s3, high.s3);
+        widen_into(first, wide.s4 + from, low.s4, high.s4);
+      } else {
+        store_pairs<kReal>(low.s1, high.s1, lanes.it.s1, from);
+        store_pairs<kReal>(low.s2, high.s2, lanes.it.s2, from);
+        store_pairs<kReal>(low.s3, high.s3, lanes.it.s3, from);
+        store_pairs<kReal>(low.s4, high.s4, lanes.it.s4, from);
+      }
+    }
+    if (count % kFastLanes != 0) {
+      if (first) wide = {};
+      for (std::size_t i = rows * kFastLanes; i < count; ++i) {
+        const auto code = load_le<std::uint16_t>(p + i * 2);
+        note<kReal, kWild>(found, code, limit);
+        lanes.it.add(i % kFastLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), single));
+      }
+      empty_into<kReal>(wide, lanes.it);
+    }
+    n -= count;
+    p += count * 2;
+    first = false;
+  }
+  if (any_row) notes.write(found);
+  found.sums = folded(wide);
+  return found;
+}
+
+template <Real kReal, bool kWild>
+Measured measure(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+  const bool idle = factor == (kWild ? 1 : 0);
+  if constexpr (is_fast(kReal)) return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, limit) : measure_fast_by<kReal, kWild, true>(p, n, factor, limit);
+  else return idle ? measure_wide_by<kReal, kWild, false>(p, n, factor, limit) : measure_wide_by<kReal, kWild, true>(p, n, factor, limit);
+}
+
+template <class Code>
+Counts counts(const std::byte* p, std::size_t n, std::uint64_t near, std::uint64_t normal) {
+  using Signed = std::make_signed_t<Code>;
+  const Tag<Code> d;
+  const Tag<Signed> ds;
+  const auto magnitude_bits = hn::Set(d, kMagnitude<Code>);
+  const auto nears = hn::Set(ds, static_cast<Signed>(near)), normals = hn::Set(ds, static_cast<Signed>(normal));
+  Counter<Code> zeros, below_near, below_normal;
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
+    const auto magnitude = hn::BitCast(ds, hn::And(hn::LoadU(d, as<Code>(p) + i), magnitude_bits));
+    zeros.add(hn::RebindMask(d, hn::Eq(magnitude, hn::Zero(ds))));
+    below_near.add(hn::RebindMask(d, hn::Lt(magnitude, nears)));
+    below_normal.add(hn::RebindMask(d, hn::Lt(magnitude, normals)));
+  }
+  Counts found{zeros.total(), below_near.total(), below_normal.total()};
+  for (; i < n; ++i) {
+    const Code magnitude = load_le<Code>(p + i * sizeof(Code)) & kMagnitude<Code>;
+    found.zeros += magnitude == 0;
+    found.below_near += magnitude < near;
+    found.below_normal += magnitude < normal;
+  }
+  return found;
+}
+
+template <class Code>
+std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
+  const Tag<Code> d;
+  const auto wanted = hn::Set(d, static_cast<Code>(code));
+  Counter<Code> counter;
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) counter.add(hn::Eq(hn::LoadU(d, as<Code>(p) + i), wanted));
+  std::size_t count = counter.total();
+  for (; i < n; ++i) count += load_le<Code>(p + i * sizeof(Code)) == code;
+  return count;
+}
+
+}  // namespace
+
+extern const Table kTable;
+constexpr Table kTable = {
+    HWY_STR(HWY_NAMESPACE) + 2,  // "N_AVX2" without the front
+    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>,
+     measure<Real::i32, false>, measure<Real::u32, false>},
+    {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
+    {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
+    {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},
+};
+
+#endif
+}  // namespace assay::analysis::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::analysis::kernels {
+
+std::size_t available(const Table* (&tables)[kMostTables]) {
+  std::size_t count = 0;
+  tables[count++] = &reference();
+#if HWY_ARCH_X86 && (HWY_TARGETS & HWY_AVX2)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("aes") &&
+                    __builtin_cpu_supports("pclmul");
+  if (avx2) tables[count++] = &N_AVX2::kTable;
+#if HWY_TARGETS & HWY_AVX3
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw"))
+    tables[count++] = &N_AVX3::kTable;
+#endif
+#elif HWY_TARGETS & HWY_NEON
+  tables[count++] = &N_NEON::kTable;
+#endif
+  return count;
+}
+
+const Table& best() {
+  const Table* tables[kMostTables];
+  return *tables[available(tables) - 1];
+}
+
+}  // namespace assay::analysis::kernels
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block is measured as if nothing was wrong with it: about a pivot, with extremes of codes instead of tests. These tell afterwards
+// whether that was so. If not, the block, which is in the cache by then, is gone through again in the way it needs:
+//   - the mean is far from the pivot: about its own mean;
+//   - values that are not finite, or too large or small for sums of single precision: scaled, without what is not finite, about 0;
+//   - what neither can do: in double, value by value.
+#include "analysis/meter.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "analysis/kernels/lanes.hpp"
+
+namespace assay::analysis {
+namespace {
+
+using kernels::Extremes;
+using kernels::Measured;
+using kernels::PowerSums;
+using kernels::Real;
+using kernels::Subnormals;
+
+constexpr double kNearZero = 1e-6;
+
+struct Kind {
+  std::uint64_t infinity;
+  std::uint64_t near;    ///< the least magnitude of at least 1e-6
+  std::uint64_t normal;  ///< the least magnitude that is normal
+  double least_normal;
+};
+
+// In the order of kernels::Real.
+constexpr Kind kKinds[] = {
+    {0x7f80, 0x3587, 0x0080, 0x1p-126},
+    {0x7c00, 0x0011, 0x0400, 0x1p-14},
+    {0x7f800000, 0x358637be, 0x00800000, 0x1p-126},
+    {0x7ff0000000000000, std::bit_cast<std::uint64_t>(kNearZero), 0x0010000000000000, 0x1p-1022},
+    {0, 0, 0, 0},
+    {0, 0, 0, 0},
+};
+
+double decoded(Real real, const std::byte* code) {
+  using namespace kernels;
+  switch (real) {
+    case Real::bf16: return number<Real::bf16>(load_le<std::uint16_t>(code));
+    case Real::f16: return number<Real::f16>(load_le<std::uint16_t>(code));
+    case Real::f32: return number<Real::f32>(load_le<std::uint32_t>(code));
+    case Real::f64: return number<Real::f64>(load_le<std::uint64_t>(code));
+    case Real::i32: return number<Real::i32>(load_le<std::uint32_t>(code));
+    default: return number<Real::u32>(load_le<std::uint32_t>(code));
+  }
+}
+
+/// Whether a pivot is further from the mean than the values are from each other.
+bool far_off(const PowerSums& sums, double n) { return sums.s1 * sums.s1 > 0.5 * n * sums.s2; }
+
+/// A pivot of the precision of the values, where sums are of single precision: differences then have few bits, and their sums hardly
+/// a rounding. With other pivots the few values there are would be rounded the same way again and again.
+double rounded(Real real, double pivot) {
+  if (real == Real::bf16) return bf16_to_f32(f32_to_bf16(static_cast<float>(pivot)));
+  if (real == Real::f16) return f16_to_f32(f32_to_f16(static_cast<float>(pivot)));
+  return pivot;
+}
+
+// Fourth powers stay within single precision, and what is lost below them is nothing beside the largest.
+constexpr double kFastLeast = 0x1p-20, kFastMost = 0x1p28;
+// Subnormal numbers are nothing beside the least of these, and fourth powers of the most are doubles.
+constexpr double kLeast = 0x1p-60, kMost = 0x1p200;
+
+}  // namespace
+
+void Tally::merge(const Tally& other) {
+  moments.merge(other.moments);
+  zeros += other.zeros;
+  near_zeros += other.near_zeros;
+  nan += other.nan;
+  pos_inf += other.pos_inf;
+  neg_inf += other.neg_inf;
+  subnormal += other.subnormal;
+}
+
+void Tally::negate() {
+  moments.negate();
+  std::swap(pos_inf, neg_inf);
+}
+
+Meter::Meter(Real real, double least_normal)
+    : table_(&kernels::best()),
+      real_(real),
+      width_(kernels::code_bytes(real)),
+      row_(width_ == 2 ? 0 : width_ == 4 ? 1 : 2),
+      sign_(std::uint64_t{1} << (8 * width_ - 1)),
+      infinity_(kKinds[static_cast<std::size_t>(real)].infinity),
+      near_(kKinds[static_cast<std::size_t>(real)].near),
+      normal_(kKinds[static_cast<std::size_t>(real)].normal),
+      least_normal_(kKinds[static_cast<std::size_t>(real)].least_normal) {
+  // Values that were decoded keep the limit of what they were decoded from.
+  if (least_normal > 0 && real == Real::f64) {
+    least_normal_ = least_normal;
+    normal_ = std::bit_cast<std::uint64_t>(least_normal);
+  }
+}
+
+void Meter::add(std::span<const std::byte> codes) {
+  const Subnormals exact(Subnormals::Mode::exact);
+  for (; codes.size() > kBlockBytes; codes = codes.subspan(kBlockBytes)) add_block(codes.data(), kBlockBytes / width_);
+  if (codes.size() >= width_) add_block(codes.data(), codes.size() / width_);
+}
+
+Tally Meter::tally() const {
+  const Subnormals exact(Subnormals::Mode::exact);
+  Meter closed = *this;
+  closed.close(closed.pivoted_);
+  closed.close(closed.wild_);
+  return closed.done_;
+}
+
+void Meter::Group::add(std::uint64_t n, const PowerSums& more, Range range) {
+  min = count == 0 ? range.min : std::min(min, range.min);
+  max = count == 0 ? range.max : std::max(max, range.max);
+  count += n;
+  sums.s1 += more.s1;
+  sums.s2 += more.s2;
+  sums.s3 += more.s3;
+  sums.s4 += more.s4;
+}
+
+void Meter::close(Group& group) {
+  if (group.count > 0) done_.moments.merge(Moments::about(group.pivot, group.count, group.sums, group.min, group.max));
+  group = {.pivot = group.pivot};
+}
+
+/// 0 for -0 too.
+double Meter::value_of(std::uint64_t code) const { return decoded(real_, std::as_bytes(std::span(&code, 1)).data()) + 0.0; }
+
+bool Meter::any_special(const Extremes& extremes) const {
+  if (!kernels::is_float(real_)) return false;
+  return (extremes.max_signed >= 0 && static_cast<std::uint64_t>(extremes.max_signed) >= infinity_) || extremes.max_unsigned >= (sign_ | infinity_);
+}
+
+Meter::Range Meter::range_of(const Extremes& extremes) const {
+  const auto bits = [&](std::int64_t code) { return static_cast<std::uint64_t>(code) & (sign_ | (sign_ - 1)); };
+  if (real_ == Real::i32) return {value_of(bits(extremes.min_signed)), value_of(bits(extremes.max_signed))};
+  if (real_ == Real::u32) return {value_of(extremes.min_unsigned), value_of(extremes.max_unsigned)};
+  // Of floats with a sign the larger code is the smaller number.
+  return {value_of(extremes.max_unsigned >= sign_ ? extremes.max_unsigned : extremes.min_unsigned),
+          value_of(bits(extremes.max_signed >= 0 ? extremes.max_signed : extremes.min_signed))};
+}
+
+void Meter::add_constant(std::size_t n, double value) {
+  const auto times = static_cast<double>(n);
+  const double d = value - pivoted_.pivot, square = d * d;
+  pivoted_.add(n, {times * d, times * square, times * square * d, times * square * square}, {value, value});
+}
+
+void Meter::count_small(const std::byte* codes, std::size_t n, const Extremes& extremes, std::size_t small) {
+  if (small == 0) return;
+  if (!kernels::is_float(real_)) {
+    done_.zeros += small;
+    done_.near_zeros += small;
+    return;
+  }
+  std::uint64_t least = sign_;
+  if (extremes.max_signed >= 0) least = std::min(least, extremes.min_unsigned);
+  if (extremes.max_unsigned >= sign_) least = std::min(least, static_cast<std::uint64_t>(extremes.min_signed) & (sign_ - 1));
+  if (least > 0 && near_ > normal_ && least >= normal_) {
+    done_.near_zeros += small;
+  } else if (least > 0 && normal_ > near_ && least >= near_) {
+    done_.subnormal += small;
+  } else {
+    const kernels::Counts counts = table_->counts[row_](codes, n, near_, normal_);
+    done_.zeros += counts.zeros;
+    done_.near_zeros += counts.below_near;
+    done_.subnormal += counts.below_normal - counts.zeros;
+  }
+}
+
+void Meter::add_block(const std::byte* codes, std::size_t n) {
+  // Wild blocks come in swarms.
+  if (wild_last_ && add_wild(codes, n)) return;
+  wild_last_ = false;
+  if (add_tame(codes, n)) return;
+  wild_last_ = add_wild(codes, n);
+  if (!wild_last_) add_slowly(codes, n);
+}
+
+/// False, and nothing done, where the block is not for this way.
+bool Meter::add_tame(const std::byte* codes, std::size_t n) {
+  const auto measure = [&] {
+    const Subnormals flushed(Subnormals::Mode::flushed);
+    return table_->measure[static_cast<std::size_t>(real_)](codes, n, pivoted_.pivot, std::max(near_, normal_));
+  };
+  Measured found = measure();
+  if (any_special(found.extremes)) return false;
+  const Range range = range_of(found.extremes);
+  const double absmax = std::max(std::abs(range.min), std::abs(range.max));
+  if (absmax != 0 && !(absmax >= kLeast && absmax <= kMost)) return false;
+  if (range.min == range.max) {
+    count_small(codes, n, found.extremes, found.small);
+    add_constant(n, range.min);
+    return true;
+  }
+  const auto too_wild = [&] {
+    const double furthest = std::max(range.max - pivoted_.pivot, pivoted_.pivot - range.min);
+    return kernels::is_fast(real_) && !(furthest >= kFastLeast && furthest <= kFastMost);
+  };
+  if (too_wild()) return false;
+  if (far_off(found.sums, static_cast<double>(n))) {
+    const double pivot = rounded(real_, pivoted_.pivot + found.sums.s1 / static_cast<double>(n));
+    if (pivot != pivoted_.pivot) {
+      close(pivoted_);
+      pivoted_.pivot = pivot;
+      if (too_wild()) return false;
+      found = measure();
+    }
+  }
+  count_small(codes, n, found.extremes, found.small);
+  pivoted_.add(n, found.sums, range);
+  return true;
+}
+
+/// The same.
+bool Meter::add_wild(const std::byte* codes, std::size_t n) {
+  if (!kernels::is_float(real_)) return false;
+  const auto measure = [&] {
+    const Subnormals flushed(Subnormals::Mode::flushed);
+    return table_->wild[static_cast<std::size_t>(real_)](codes, n, scale_, std::max(near_, normal_));
+  };
+  Measured found = measure();
+  const std::size_t finite = n - found.special;
+  const Range range = range_of(found.extremes);
+  const double absmax = std::max(std::abs(range.min), std::abs(range.max));
+  if (finite > 0) {
+    // Where something was left out its 0 may hide the smallest of values of one sign.
+    const bool hidden = found.special > 0 && !(range.min < 0 && range.max > 0);
+    if (hidden || absmax == 0 || !(absmax >= kLeast && absmax <= kMost)) return false;
+    if (kernels::is_fast(real_) && !(absmax * scale_ >= 0x1p-4 && absmax * scale_ <= 0x1p4)) {
+      scale_ = std::ldexp(1.0, -std::ilogb(absmax));
+      found = measure();
+    }
+    if (far_off(found.sums, static_cast<double>(finite))) return false;
+    const double once = 1 / scale_, twice = once * once;
+    wild_.add(finite, {found.sums.s1 * once, found.sums.s2 * twice, found.sums.s3 * twice * once, found.sums.s4 * twice * twice}, range);
+    count_small(codes, n, found.extremes, found.small - found.special);
+  }
+  const std::size_t negative = found.infinities > 0 ? table_->equal[row_](codes, n, sign_ | infinity_) : 0;
+  done_.nan += found.special - found.infinities;
+  done_.neg_inf += negative;
+  done_.pos_inf += found.infinities - negative;
+  return true;
+}
+
+void Meter::add_slowly(const std::byte* codes, std::size_t n) {
+  const Subnormals exact(Subnormals::Mode::exact);
+  constexpr std::size_t kPart = 1024;
+  double values[kPart];
+  for (std::size_t done = 0; done < n; done += kPart) {
+    std::size_t kept = 0;
+    for (std::size_t i = done; i < std::min(n, done + kPart); ++i) {
+      const double value = decoded(real_, codes + i * width_), magnitude = std::abs(value);
+      if (std::isnan(value)) ++done_.nan;
+      else if (std::isinf(value)) ++(value > 0 ? done_.pos_inf : done_.neg_inf);
+      else values[kept++] = value;
+      done_.zeros += magnitude == 0;
+      done_.near_zeros += magnitude < kNearZero;
+      done_.subnormal += magnitude != 0 && magnitude < least_normal_;
+    }
+    if (kept > 0) done_.moments.merge(Moments::of(std::span(values, kept), scan(std::span(values, kept))));
+  }
+}
+
+}  // namespace assay::analysis
