@@ -90,7 +90,9 @@ Meter::Meter(Real real, double least_normal)
     : table_(&kernels::best()),
       real_(real),
       width_(kernels::code_bytes(real)),
-      row_(width_ == 2 ? 0 : width_ == 4 ? 1 : 2),
+      row_(width_ == 2   ? 0
+           : width_ == 4 ? 1
+                         : 2),
       sign_(std::uint64_t{1} << (8 * width_ - 1)),
       infinity_(kKinds[static_cast<std::size_t>(real)].infinity),
       near_(kKinds[static_cast<std::size_t>(real)].near),
@@ -137,7 +139,8 @@ double Meter::value_of(std::uint64_t code) const { return decoded(real_, std::as
 
 bool Meter::any_special(const Extremes& extremes) const {
   if (!kernels::is_float(real_)) return false;
-  return (extremes.max_signed >= 0 && static_cast<std::uint64_t>(extremes.max_signed) >= infinity_) || extremes.max_unsigned >= (sign_ | infinity_);
+  return (extremes.max_signed >= 0 && static_cast<std::uint64_t>(extremes.max_signed) >= infinity_) ||
+         extremes.max_unsigned >= (sign_ | infinity_);
 }
 
 Meter::Range Meter::range_of(const Extremes& extremes) const {

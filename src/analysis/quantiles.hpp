@@ -12,7 +12,7 @@
 
 namespace assay::analysis {
 
-using Quantiles = std::vector<std::pair<double, double>>;  // (p, value), ascending p
+using Quantiles = std::vector<std::pair<double, double>>;       // (p, value), ascending p
 using Counted = std::vector<std::pair<double, std::uint64_t>>;  // a value, and how often it occurs
 
 /// Of values in ascending order.
@@ -57,7 +57,7 @@ class QuantileSearch {
   };
   template <class Code>
   void count_codes(const std::byte* p, std::size_t n, Pass& pass) const;
-  std::uint64_t keyed(std::uint64_t code) const;    // ascending with the numbers
+  std::uint64_t keyed(std::uint64_t code) const;  // ascending with the numbers
   std::uint64_t unkeyed(std::uint64_t key) const;
   void set_cells(std::vector<std::uint64_t> cells);
   bool special(std::uint16_t top) const;

@@ -23,7 +23,7 @@ namespace assay::analysis {
 namespace {
 
 constexpr double kNearZero = 1e-6;
-constexpr double kF32Normal = std::numeric_limits<float>::min();      // of dequantised values
+constexpr double kF32Normal = std::numeric_limits<float>::min();     // of dequantised values
 constexpr std::size_t kBlock = Meter::kBlockBytes / sizeof(double);  // decoded reals
 constexpr std::uint64_t kUnitBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20, kSampledFrom = std::uint64_t{16} << 20;  // one in sixteen
@@ -147,9 +147,9 @@ struct StatsRun::Job {
   bool searched = false;  // beside moments, quantiles by a search
   bool whole = true;      // all elements are to be measured
   std::size_t first_unit = 0;
-  std::vector<Tally> tallies;             // by unit
-  std::atomic<std::uint64_t> measured = 0;  // elements, in the first round
-  std::atomic<std::size_t> left = 0;      // units of this round
+  std::vector<Tally> tallies;                     // by unit
+  std::atomic<std::uint64_t> measured = 0;        // elements, in the first round
+  std::atomic<std::size_t> left = 0;              // units of this round
   std::vector<std::unique_ptr<Census>> censuses;  // by worker
   std::vector<std::unique_ptr<QuantileSearch::Pass>> passes;
   std::optional<QuantileSearch> search;
@@ -179,7 +179,8 @@ StatsRun::StatsRun(const Checkpoint& checkpoint, std::vector<const Tensor*> tens
     const unsigned bits = dtype_bits(own.dtype);
     const bool shared_scale = !job.quantizer || !job.quantizer->per_channel();
     job.counted = bits <= 16 && shared_scale && (options.quantiles || !job.real);
-    job.searched = options.quantiles && !job.counted && bits > 16 && !job.quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
+    job.searched =
+        options.quantiles && !job.counted && bits > 16 && !job.quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
     if (job.counted || job.searched) job.censuses.resize(workers_.size());
     // Opened here once, so that what cannot be read says so in order, and takes no step.
     auto reader = TensorReader::open(checkpoint, own, options.limits);
@@ -265,11 +266,12 @@ Result<void> StatsRun::measure(Job& job, const Unit& unit, std::size_t number, W
   }
   Meter meter(job.real.value_or(kernels::Real::f64), job.quantizer ? kF32Normal : values::decoder(job.tensor().dtype).least_normal);
   if (job.counted || job.real || job.searched) {
-    ASSAY_CHECK(values::for_each_raw_block(reader, unit.first, unit.count, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
-      if (job.real && !job.counted) meter.add(codes);
-      if (census) census->add(codes);
-      return {};
-    }));
+    ASSAY_CHECK(
+        values::for_each_raw_block(reader, unit.first, unit.count, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
+          if (job.real && !job.counted) meter.add(codes);
+          if (census) census->add(codes);
+          return {};
+        }));
   }
   if (!job.counted && !job.real) ASSAY_CHECK(decode_into(meter, reader, unit.first, unit.count));
   if (!job.counted) {

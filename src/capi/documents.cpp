@@ -112,10 +112,8 @@ Result<void> write_stats(Job& job) {
 
 Result<void> write_doctor(Job& job) {
   ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, job.findings));
-  std::uint64_t all = 0;
-  for (const Tensor& tensor : job.checkpoint.tensors) all += tensor.nbytes();
   analysis::DoctorOptions options;
-  options.watch = [&](std::size_t, std::size_t, std::uint64_t bytes) { return job.watch.goes_on(bytes, all); };
+  options.watch = [&](std::uint64_t done, std::uint64_t of) { return job.watch.goes_on(done, of); };
   std::vector<Finding> found;
   ASSAY_TRY(const analysis::Checkup checkup, analysis::examine(job.checkpoint, config, options, found));
   for (Finding& finding : found) job.add(std::move(finding));

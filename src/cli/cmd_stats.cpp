@@ -77,7 +77,8 @@ std::vector<Row> measure(const Context& context, Checkpoint& checkpoint, std::sp
   analysis::StatsRun run(checkpoint, tensors, threads, {.quantiles = quantiles, .sample = context.options.has("--sample")});
   const bool all = analysis::run_all(run, [&] {
     progress.show([&] {
-      return concat("measuring ", chosen.size(), " tensors, ", report::bytes_text({}, run.bytes_done()), " of ", report::bytes_text({}, run.bytes()));
+      return concat("measuring ", chosen.size(), " tensors, ", report::bytes_text({}, run.bytes_done()), " of ",
+                    report::bytes_text({}, run.bytes()));
     });
     return !interrupted();
   });

@@ -12,12 +12,13 @@
 
 namespace assay::analysis::kernels {
 
-inline constexpr std::size_t kLanes = 16;     // of double
+inline constexpr std::size_t kLanes = 16;      // of double
 inline constexpr std::size_t kFastLanes = 32;  // of float, two for each of double
 inline constexpr std::size_t kFastRows = 128;  // rows until lanes of float are emptied into those of double
 
 template <Real kReal>
-using CodeOf = std::conditional_t<code_bytes(kReal) == 2, std::uint16_t, std::conditional_t<code_bytes(kReal) == 4, std::uint32_t, std::uint64_t>>;
+using CodeOf =
+    std::conditional_t<code_bytes(kReal) == 2, std::uint16_t, std::conditional_t<code_bytes(kReal) == 4, std::uint32_t, std::uint64_t>>;
 
 template <class Code>
 inline constexpr Code kMagnitude = static_cast<Code>(std::numeric_limits<Code>::max() >> 1);
@@ -58,7 +59,9 @@ struct LaneSums {
 template <Real kReal>
 inline constexpr std::size_t kPairStep = kReal == Real::bf16 ? 1 : kLanes;
 template <Real kReal>
-constexpr std::size_t first_of_pair(std::size_t lane) { return kReal == Real::bf16 ? 2 * lane : lane; }
+constexpr std::size_t first_of_pair(std::size_t lane) {
+  return kReal == Real::bf16 ? 2 * lane : lane;
+}
 
 template <Real kReal>
 void empty_into(LaneSums<double, kLanes>& wide, const LaneSums<float, kFastLanes>& lanes) {

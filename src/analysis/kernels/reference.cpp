@@ -9,7 +9,8 @@ namespace {
 template <Real kReal, bool kWild, std::size_t kN>
 void add_row(LaneSums<NumberOf<kReal>, kN>& lanes, const std::byte* p, std::size_t n, NumberOf<kReal> factor) {
   using Code = CodeOf<kReal>;
-  for (std::size_t i = 0; i < n; ++i) lanes.add(i, difference<kReal, kWild>(kept<kReal, kWild>(load_le<Code>(p + i * sizeof(Code))), factor));
+  for (std::size_t i = 0; i < n; ++i)
+    lanes.add(i, difference<kReal, kWild>(kept<kReal, kWild>(load_le<Code>(p + i * sizeof(Code))), factor));
 }
 
 template <Real kReal, bool kWild>
@@ -60,8 +61,8 @@ std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
 
 constexpr Table kReference = {
     "scalar",
-    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>,
-     measure<Real::i32, false>, measure<Real::u32, false>},
+    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>, measure<Real::i32, false>,
+     measure<Real::u32, false>},
     {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
     {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
     {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},

@@ -20,7 +20,9 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-const T* as(const std::byte* p) { return reinterpret_cast<const T*>(p); }
+const T* as(const std::byte* p) {
+  return reinterpret_cast<const T*>(p);
+}
 
 template <class Code>
 using Tag = hn::CappedTag<Code, 64 / sizeof(Code)>;
@@ -379,7 +381,8 @@ Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, std::
 template <Real kReal, bool kWild>
 Measured measure(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
   const bool idle = factor == (kWild ? 1 : 0);
-  if constexpr (is_fast(kReal)) return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, limit) : measure_fast_by<kReal, kWild, true>(p, n, factor, limit);
+  if constexpr (is_fast(kReal))
+    return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, limit) : measure_fast_by<kReal, kWild, true>(p, n, factor, limit);
   else return idle ? measure_wide_by<kReal, kWild, false>(p, n, factor, limit) : measure_wide_by<kReal, kWild, true>(p, n, factor, limit);
 }
 
@@ -425,8 +428,8 @@ std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
 extern const Table kTable;
 constexpr Table kTable = {
     HWY_STR(HWY_NAMESPACE) + 2,  // "N_AVX2" without the front
-    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>,
-     measure<Real::i32, false>, measure<Real::u32, false>},
+    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>, measure<Real::i32, false>,
+     measure<Real::u32, false>},
     {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
     {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
     {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},

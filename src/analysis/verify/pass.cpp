@@ -207,7 +207,7 @@ void Pass::run_job(std::size_t job) {
     return;
   }
   TensorCheck& check = tensors_[jobs_[job].index];
-  const auto stats = tensor_stats(*checkpoint_, checkpoint_->tensors[check.tensor], options_.limits);
+  const auto stats = tensor_stats(*checkpoint_, checkpoint_->tensors[check.tensor], {.quantiles = false, .limits = options_.limits});
   if (stats) check.counts = {stats->zeros, stats->nan, stats->pos_inf, stats->neg_inf};
   else check.unread = Error(stats.error().code(), stats.error().what());
 }

@@ -110,9 +110,11 @@ TEST(Kernels, AgreeWithTheReferenceBitByBit) {
         SCOPED_TRACE(testing::Message() << all[t]->name << ' ' << n << " codes, temper " << temper << ", shift " << shift);
         for (const Real real : kAll) {
           const auto r = static_cast<std::size_t>(real);
-          for (const double about : {0.0, 0.5}) expect_same(all[0]->measure[r](codes, n, about, 0x3587), all[t]->measure[r](codes, n, about, 0x3587));
+          for (const double about : {0.0, 0.5})
+            expect_same(all[0]->measure[r](codes, n, about, 0x3587), all[t]->measure[r](codes, n, about, 0x3587));
           if (!kernels::is_float(real)) continue;
-          for (const double scale : {1.0, 0x1p-100}) expect_same(all[0]->wild[r](codes, n, scale, 0x3587), all[t]->wild[r](codes, n, scale, 0x3587));
+          for (const double scale : {1.0, 0x1p-100})
+            expect_same(all[0]->wild[r](codes, n, scale, 0x3587), all[t]->wild[r](codes, n, scale, 0x3587));
         }
         for (int width = 0; width < 3; ++width) {
           const auto a = all[0]->counts[width](codes, n, 0x3587, 0x80), b = all[t]->counts[width](codes, n, 0x3587, 0x80);
@@ -205,7 +207,8 @@ TEST_P(MeterOfValues, AgreesWithLongDouble) {
         else if (odd == 2) put_real(bytes, real, real == Real::f16 ? 1e-7 : real == Real::f64 ? -1e-310 : 1e-40);
         else if (odd == 3) put_real(bytes, real, std::numeric_limits<double>::quiet_NaN());
         else if (odd == 4) put_real(bytes, real, random() % 2 == 0 ? 1e308 * 10 : -1e308 * 10);
-        else for (unsigned b = 0; b < kernels::code_bytes(real); ++b) bytes.push_back(static_cast<std::byte>(random() & 0xff));
+        else
+          for (unsigned b = 0; b < kernels::code_bytes(real); ++b) bytes.push_back(static_cast<std::byte>(random() & 0xff));
       }
       // Any bits of F64 reach 1e308, whose fourth power long double holds no more.
       if (odd == 5 && real == Real::f64) continue;

@@ -115,7 +115,7 @@ struct Normal {
   double mean, std;
 };
 
-class MomentsOfFloats : public testing::TestWithParam<Normal> {};
+class MomentsOfFloats : public ::testing::TestWithParam<Normal> {};
 
 TEST_P(MomentsOfFloats, AgreeWithTwoPassesInLongDouble) {
   const auto [mean, std] = GetParam();
@@ -141,7 +141,7 @@ TEST_P(MomentsOfFloats, AgreeWithTwoPassesInLongDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Values, MomentsOfFloats,
-                         testing::Values(Normal{0, 0.02}, Normal{1, 1e-3}, Normal{1000, 1}, Normal{-1e6, 0.5}, Normal{0, 1e-22},
+                         ::testing::Values(Normal{0, 0.02}, Normal{1, 1e-3}, Normal{1000, 1}, Normal{-1e6, 0.5}, Normal{0, 1e-22},
                                          Normal{0, 1e25}, Normal{0, 1e300}, Normal{0, 1e-300}, Normal{3e305, 1e304}));
 
 TEST(Stats, MixedScalesMergeSoundly) {
@@ -451,7 +451,7 @@ TEST(StatsRun, AnyNumberOfThreadsGivesTheSameBits) {
       EXPECT_TRUE(run_all(run));
       EXPECT_EQ(run.bytes_done(), run.bytes());
       for (std::size_t i = 0; i < many.tensors.size(); ++i) {
-        SCOPED_TRACE(testing::Message() << "tensor " << i << ", " << workers << " workers, quantiles " << quantiles);
+        SCOPED_TRACE(::testing::Message() << "tensor " << i << ", " << workers << " workers, quantiles " << quantiles);
         const auto result = run.result(i);
         ASSERT_TRUE(result.has_value());
         EXPECT_TRUE(result->exact);
