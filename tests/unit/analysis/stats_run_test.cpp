@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many tensors at once: the same numbers whoever measures what, and what is known when not all is.
+#include "analysis/stats_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "base/half.hpp"
+#include "checkpoint_builder.hpp"
+
+namespace assay::analysis {
+namespace {
+
+void expect_same(const Stats& a, const Stats& b) {
+  EXPECT_EQ(a.measured, b.measured);
+  EXPECT_EQ(a.min, b.min);
+  EXPECT_EQ(a.max, b.max);
+  EXPECT_EQ(a.mean, b.mean);
+  EXPECT_EQ(a.std, b.std);
+  EXPECT_EQ(a.l2, b.l2);
+  EXPECT_EQ(a.skew, b.skew);
+  EXPECT_EQ(a.kurtosis, b.kurtosis);
+  EXPECT_EQ(a.zeros, b.zeros);
+  EXPECT_EQ(a.near_zeros, b.near_zeros);
+  EXPECT_EQ(a.nan, b.nan);
+  EXPECT_EQ(a.subnormal, b.subnormal);
+  EXPECT_EQ(a.distinct, b.distinct);
+  EXPECT_EQ(a.quantiles, b.quantiles);
+}
+
+/// Tensors of many sizes, one of more than a unit.
+struct Many {
+  assay::testing::CheckpointBuilder builder;
+  std::vector<const Tensor*> tensors;
+
+  Many() {
+    std::mt19937_64 random(31);
+    std::normal_distribution<float> normal(0.01f, 0.02f);
+    for (const std::size_t n : {2500000u, 3u, 0u, 40000u, 1100000u, 1u, 5000u, 70000u}) {
+      std::vector<float> floats(n);
+      std::vector<std::uint16_t> halves(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        floats[i] = i % 1000 == 0 ? 0 : normal(random);
+        halves[i] = f32_to_bf16(floats[i]);
+      }
+      builder.add("f", {n}, floats);
+      builder.add_raw("b", DType::bf16, {n}, halves.data(), n * 2);
+    }
+    for (const Tensor& tensor : builder.made.tensors) tensors.push_back(&tensor);
+  }
+};
+
+TEST(StatsRun, AnyNumberOfThreadsGivesTheSameBits) {
+  const Many many;
+  for (const bool quantiles : {true, false}) {
+    std::vector<Stats> alone;
+    for (const Tensor* tensor : many.tensors) alone.push_back(*tensor_stats(many.builder.made, *tensor, {.quantiles = quantiles}));
+    for (const std::size_t workers : {1u, 2u, 5u}) {
+      StatsRun run(many.builder.made, many.tensors, workers, {.quantiles = quantiles});
+      EXPECT_TRUE(run_all(run));
+      EXPECT_EQ(run.bytes_done(), run.bytes());
+      for (std::size_t i = 0; i < many.tensors.size(); ++i) {
+        SCOPED_TRACE(::testing::Message() << "tensor " << i << ", " << workers << " workers, quantiles " << quantiles);
+        const auto result = run.result(i);
+        ASSERT_TRUE(result.has_value());
+        EXPECT_TRUE(result->exact);
+        expect_same(*result, alone[i]);
+      }
+    }
+  }
+}
+
+TEST(StatsRun, StepsMayBeTakenInAnyOrderByAnyWorker) {
+  const Many many;
+  StatsRun run(many.builder.made, many.tensors, 3);
+  do {
+    for (std::size_t step = run.steps(); step-- > 0;) run.run(step, step % 3);
+  } while (run.next_round());
+  for (std::size_t i = 0; i < many.tensors.size(); ++i) expect_same(*run.result(i), *tensor_stats(many.builder.made, *many.tensors[i]));
+}
+
+TEST(StatsRun, SaysWhatIsKnownWhenItIsEnded) {
+  const Many many;
+  StatsRun run(many.builder.made, many.tensors, 1, {.quantiles = false});
+  int steps = 0;
+  EXPECT_FALSE(run_all(run, [&] { return ++steps < 2; }));
+  const Stats first = *run.result(0);  // 10 MB in three units
+  EXPECT_FALSE(first.exact);
+  EXPECT_EQ(first.measured, 2u << 20);
+  EXPECT_NEAR(*first.mean, 0.01, 1e-3);
+  const Stats later = *run.result(7);
+  EXPECT_FALSE(later.exact);
+  EXPECT_EQ(later.measured, 0u);
+  EXPECT_FALSE(later.mean.has_value());
+}
+
+TEST(StatsRun, ASampleSaysThatItIsOne) {
+  assay::testing::CheckpointBuilder builder;
+  constexpr std::size_t kNumel = std::size_t{9} << 20;
+  std::vector<std::uint16_t> halves(kNumel, 0x3f80);
+  builder.add_raw("large", DType::bf16, {kNumel}, halves.data(), kNumel * 2);
+  builder.add_raw("small", DType::bf16, {1000}, halves.data(), 2000);
+  StatsRun run(builder.made, {&builder.made.tensors[0], &builder.made.tensors[1]}, 2, {.quantiles = true, .sample = true});
+  EXPECT_TRUE(run_all(run));
+  const Stats large = *run.result(0), small = *run.result(1);
+  EXPECT_FALSE(large.exact);
+  EXPECT_EQ(large.numel, kNumel);
+  EXPECT_EQ(large.measured, std::uint64_t{2} << 19);
+  EXPECT_EQ(*large.mean, 1);
+  EXPECT_TRUE(small.exact);
+  EXPECT_EQ(small.measured, 1000u);
+}
+
+}  // namespace
+}  // namespace assay::analysis
