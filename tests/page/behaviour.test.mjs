@@ -90,6 +90,40 @@ test('everything by keyboard', async () => {
   await app((a) => a.setFilter(''));
 });
 
+test('the palette finds actions and tensors by a few letters', async () => {
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('findi');
+  assert.match(await textOf('assay-palette'), /Show Findings ?7/);
+  await page.keyboard.press('Enter');
+  await until(browser, () => document.querySelector('assay-root').app.view === 'findings');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('layers.5.self_attn.o');
+  await page.keyboard.press('Enter');
+  await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.5.self_attn.o_proj.weight');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('assay-palette dialog').isVisible(), false);
+});
+
+test('the key sheet lists every key', async () => {
+  await page.keyboard.press('?');
+  const sheet = await textOf('assay-keys');
+  for (const word of ['Show Overview', 'Filter tensors', 'Command palette', 'Esc', 'Ctrl+K']) assert.ok(sheet.includes(word), word);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('assay-keys dialog').isVisible(), false);
+});
+
+test('a link leads back to a tensor once its file is there', async () => {
+  const url = page.url();
+  assert.match(url, /#f=planted\.safetensors&sz=\d+&t=model\.layers\.5\.self_attn\.o_proj\.weight&v=tensor$/);
+  await page.goto('about:blank');
+  await page.goto(url);
+  await until(browser, () => performance.getEntriesByName('assay-shown').length > 0);
+  assert.match(await textOf('assay-landing'), /This link leads into planted\.safetensors/);
+  await open(planted(folder));
+  await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.5.self_attn.o_proj.weight');
+});
+
 test('a word that the filter does not know is named', async () => {
   await page.locator('#filter').fill('size>banana');
   await page.locator('#filter-says').getByText(/banana/).waitFor();
@@ -137,6 +171,17 @@ test('a long job shows how far it is, is cancelled with Escape, and the page goe
   // The lane is there again.
   const document_ = await app((a) => a.run('one', 'report', { model: a.model.id, command: 'stats', filter: 't3' }).then((r) => r.tensors[0].zeros));
   assert.equal(document_, 2 ** 23);
+});
+
+test('cancelling one request does not cost another its answer', async () => {
+  const answers = await app(async (a) => {
+    const cancel = new AbortController();
+    const gone = a.engine.call('stats', { model: a.model.id, tensor: 1 }, { signal: cancel.signal }).then(() => 'answered', (error) => error.name);
+    const kept = a.engine.call('stats', { model: a.model.id, tensor: 2 });
+    setTimeout(() => cancel.abort(), 20);
+    return [await gone, (await kept).name];
+  });
+  assert.deepEqual(answers, ['AbortError', 't2']);
 });
 
 test('a core that crashes is started again, with a report and without the file', async () => {

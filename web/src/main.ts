@@ -3,6 +3,7 @@
 import { App } from './app/app.js';
 import './app/root.js';
 import type { Root } from './app/root.js';
+import { readLink } from './app/link.js';
 import { applyTheme } from './app/theme.js';
 import { Engine } from './core/engine.js';
 // The worker's program as a text: from disk only a worker made of a blob may start.
@@ -34,6 +35,7 @@ async function start(): Promise<void> {
   const url = URL.createObjectURL(new Blob([workerSource], { type: 'text/javascript' }));
   const engine = new Engine(module, () => new Worker(url));
   const app = new App(engine);
+  app.wanted = readLink(location.hash);
   const root = document.createElement('assay-root') as Root;
   root.app = app;
   document.body.append(root);

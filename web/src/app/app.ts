@@ -4,6 +4,7 @@ import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
 import type { Args, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import { writeLink, type Link } from './link.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
 
@@ -68,6 +69,8 @@ export class App extends EventTarget {
   /** Why the filter is not understood. */
   filterProblem = '';
   opening = '';
+  /** What the address asked for, until its file is there. */
+  wanted: Link | null = null;
   problem: Problem | null = null;
   jobs: Job[] = [];
   private nextJob = 1;
@@ -81,7 +84,32 @@ export class App extends EventTarget {
   }
 
   changed(): void {
+    this.keepLink();
     this.dispatchEvent(new Event('change'));
+  }
+
+  // --- links
+
+  /** The address says what is looked at, without any content. */
+  private keepLink(): void {
+    if (this.model === null || this.model.sample || this.opening !== '') return;
+    const tensor = this.selection?.tensor.name;
+    const link = writeLink({ file: this.model.label, size: this.fileSize, view: this.view, ...(tensor === undefined ? {} : { tensor }) });
+    if (location.hash !== link) history.replaceState(null, '', link);
+  }
+  private get fileSize(): number {
+    return (this.model?.info['file_size'] as number | undefined) ?? 0;
+  }
+  /** Goes where the link leads once its file is open; another file is another matter. */
+  private async followLink(): Promise<void> {
+    const { wanted, model } = this;
+    if (wanted === null || model === null || model.sample) return;
+    this.wanted = null;
+    if (wanted.file !== model.label || wanted.size !== this.fileSize) return;
+    if (wanted.view !== undefined) this.view = wanted.view;
+    const index = wanted.tensor === undefined ? -1 : await this.engine.call('find', { model: model.id, name: wanted.tensor });
+    if (index >= 0) await this.select(index);
+    this.changed();
   }
 
   // --- opening
@@ -115,6 +143,7 @@ export class App extends EventTarget {
       this.fail(error, files.label);
     } finally {
       this.opening = '';
+      await this.followLink();
       this.changed();
     }
   }
@@ -194,7 +223,9 @@ export class App extends EventTarget {
       if (bytes > 2 ** 24 && took > 0.05) this.speed = bytes / took;
       return result;
     } catch (error) {
-      if (!controller.signal.aborted && !(error instanceof EngineCrash)) this.fail(error, title);
+      // Of a model that was closed meanwhile nobody waits for an answer.
+      const closed = 'model' in args && ![this.model?.id, this.other?.id].includes(args.model);
+      if (!controller.signal.aborted && !closed && !(error instanceof EngineCrash)) this.fail(error, title);
       return null;
     } finally {
       this.jobs = this.jobs.filter((other) => other !== job);

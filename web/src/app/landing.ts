@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where it starts: one sentence, and a place to drop files that is a button as well.
-import { css, html, type TemplateResult } from 'lit';
+import { css, html, nothing, type TemplateResult } from 'lit';
 import { filesOfInput } from '../core/dropped.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
+import * as format from '../ui/format.js';
 
 export class Landing extends AppElement {
   /** Opens the file chooser, from anywhere. */
@@ -19,6 +20,12 @@ export class Landing extends AppElement {
     return html`
       <div class="words">
         <h1>See what is inside a model checkpoint</h1>
+        ${this.app.wanted === null
+          ? nothing
+          : html`<p role="status" class="wanted">
+              This link leads into <b>${this.app.wanted.file}</b> (${format.bytes(this.app.wanted.size)})${this.app.wanted.tensor === undefined ? '' : html`, <code>${this.app.wanted.tensor}</code>`}: drop it here
+              to go on.
+            </p>`}
         <p>Files stay on your machine: the page reads the bytes it needs, runs nothing of the file, and the browser lets nothing out.</p>
       </div>
       <button class="drop" @click=${() => this.choose()}>

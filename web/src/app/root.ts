@@ -8,12 +8,22 @@ import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { VIEWS } from '../views/views.js';
 import { filesOfInput } from '../core/dropped.js';
+import { ACTIONS, keyOf, type Stage } from './actions.js';
 import './landing.js';
+import './palette.js';
+import type { KeySheet, Palette } from './palette.js';
 import './problem.js';
 import './status-bar.js';
 import { nextTheme, theme } from './theme.js';
 
-export class Root extends AppElement {
+declare global {
+  interface HTMLElementTagNameMap {
+    'assay-palette': Palette;
+    'assay-keys': KeySheet;
+  }
+}
+
+export class Root extends AppElement implements Stage {
   static override properties = { ...AppElement.properties, over: { state: true } };
   /** Something is dragged over the page. */
   declare over: boolean;
@@ -55,18 +65,34 @@ export class Root extends AppElement {
   private readonly onKey = (event: KeyboardEvent) => {
     const target = event.composedPath()[0];
     const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
-    if (event.key === 'Escape') {
+    const key = keyOf(event);
+    if (key === 'Escape') {
+      // What the browser closes with it (a dialog) comes first.
+      if (this.renderRoot.querySelector('assay-palette')!.dialog.open || this.renderRoot.querySelector('assay-keys')!.dialog.open) return;
       if (this.app.jobs.length > 0) this.app.cancelJobs();
       else if (typing) target.blur();
       return;
     }
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const view = VIEWS.find((row) => row.key === event.key);
-    if (view !== undefined) this.app.show(view.id);
-    else if (event.key === '/') this.renderRoot.querySelector<HTMLInputElement>('#filter')!.focus();
-    else return;
+    if (event.altKey || (typing && !key.startsWith('mod+'))) return;
+    const action = ACTIONS.find((one) => one.key === key);
+    if (action === undefined) return;
+    action.run(this.app, this);
     event.preventDefault();
   };
+
+  // --- what actions need of the page
+  chooseFiles(folder: boolean): void {
+    this.renderRoot.querySelector<HTMLInputElement>(folder ? '#open-folder' : '#open-files')!.click();
+  }
+  focusFilter(): void {
+    this.renderRoot.querySelector<HTMLInputElement>('#filter')!.focus();
+  }
+  togglePalette(): void {
+    this.renderRoot.querySelector('assay-palette')!.toggle();
+  }
+  toggleKeys(): void {
+    this.renderRoot.querySelector('assay-keys')!.toggle();
+  }
 
   override render(): TemplateResult {
     const { app } = this;
@@ -81,7 +107,9 @@ export class Root extends AppElement {
               <span class="muted">${format.count(model.info['parameters'] as number)} params · ${format.bytes(model.info['file_size'] as number)}</span></span
             >`}
         ${this.filterBox()}
-        <label class="open">Open…<input type="file" multiple aria-label="open checkpoint files" @change=${this.opened} /></label>
+        <label class="open">Open…<input id="open-files" type="file" multiple aria-label="open checkpoint files" @change=${this.opened} /></label>
+        <button class="plain" title="command palette (Ctrl+K)" aria-label="command palette" @click=${() => this.togglePalette()}>⌘K</button>
+        <button class="plain" title="keys (?)" aria-label="keys" @click=${() => this.toggleKeys()}>?</button>
         <button class="plain" title="theme: ${theme()}" aria-label="theme: ${theme()}" @click=${() => (nextTheme(), this.requestUpdate())}>◐</button>
       </header>
       ${model === null || model.sample ? html`<assay-landing .app=${app}></assay-landing>` : nothing}
@@ -108,6 +136,9 @@ export class Root extends AppElement {
         <assay-facts .app=${app}></assay-facts>
       </main>
       <assay-status .app=${app}></assay-status>
+      <input id="open-folder" type="file" webkitdirectory hidden aria-label="open a folder" @change=${this.opened} />
+      <assay-palette .app=${app} .stage=${this}></assay-palette>
+      <assay-keys .app=${app}></assay-keys>
       ${this.over ? html`<div class="over">Drop to open</div>` : nothing}
     `;
   }
@@ -212,7 +243,7 @@ export class Root extends AppElement {
       main {
         flex: 1;
         display: grid;
-        grid-template-columns: minmax(240px, 30%) minmax(0, 1fr) minmax(220px, 24%);
+        grid-template-columns: minmax(260px, 31%) minmax(0, 1fr) minmax(220px, 23%);
         min-height: 0;
       }
       assay-tree,
@@ -240,6 +271,7 @@ export class Root extends AppElement {
         border-bottom: 1px solid var(--line);
       }
       .tabs button {
+        padding: 2px 7px;
         border: 0;
         border-bottom: 2px solid transparent;
         border-radius: 0;

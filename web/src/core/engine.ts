@@ -36,6 +36,8 @@ interface Pending {
 }
 
 const LOG_LINES = 200;
+/** Of a request whose worker others keep ending. */
+const MOST_ATTEMPTS = 10;
 
 export class Engine extends EventTarget {
   private readonly lanes: Record<Lane, Worker_>;
@@ -72,8 +74,17 @@ export class Engine extends EventTarget {
     return files;
   }
 
-  /** Any request of the protocol; models are opened where they are needed. */
+  /** Any request of the protocol; models are opened where they are needed. Asks again where another request ended its worker. */
   async call<M extends Method>(method: M, args: Args<M>, options: CallOptions = {}): Promise<Result<M>> {
+    for (let attempt = 1; ; ++attempt) {
+      try {
+        return await this.ask(method, args, options);
+      } catch (error) {
+        if (!(error instanceof AssayError) || error.code !== 'restarted' || attempt === MOST_ATTEMPTS) throw error;
+      }
+    }
+  }
+  private async ask<M extends Method>(method: M, args: Args<M>, options: CallOptions): Promise<Result<M>> {
     const lane = this.lanes[METHODS[method]];
     for (const key of ['model', 'other'] as const) {
       const model = (args as Record<string, unknown>)[key];

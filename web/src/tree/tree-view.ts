@@ -198,8 +198,8 @@ export class TreeView extends AppElement {
       .head,
       .row {
         display: grid;
-        grid-template-columns: minmax(0, 1fr) 112px 66px;
-        column-gap: 6px;
+        grid-template-columns: minmax(0, 1fr) 96px 62px;
+        column-gap: 4px;
         padding-right: 8px;
       }
       .head {
@@ -251,18 +251,24 @@ export class TreeView extends AppElement {
         outline-offset: -2px;
       }
       .name {
-        overflow: hidden;
+        display: flex;
+        min-width: 0;
         white-space: nowrap;
-        text-overflow: ellipsis;
         padding-left: calc(6px + 14px * var(--depth));
       }
+      .label {
+        overflow: hidden;
+        text-overflow: ellipsis;
+      }
       .twist {
-        display: inline-block;
+        flex: none;
         width: 18px;
         text-align: center;
         color: var(--muted);
       }
       .times {
+        flex: none;
+        margin-left: 5px;
         color: var(--accent-text);
         font-weight: 600;
       }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the pictures of docs/page.md anew: node tests/page/pictures.mjs [FOLDER]. Look at them before they are committed.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { launch, until } from './driver.mjs';
+import { planted } from './files.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const out = process.argv[2] ?? path.join(root, 'docs/images');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-pictures-'));
+fs.mkdirSync(out, { recursive: true });
+
+for (const colorScheme of ['light', 'dark']) {
+  const browser = await launch('chromium', { colorScheme, width: 1200, height: 720 });
+  const { page } = browser;
+  const app = (fn, ...args) => browser.evaluate(`(...args) => (${fn})(document.querySelector('assay-root').app, ...args)`, ...args);
+  const still = async () => {
+    await until(browser, () => document.querySelector('assay-root').app.jobs.length === 0, [], { timeout: 60000 });
+    await page.waitForTimeout(700);
+  };
+  const picture = async (name) => {
+    await still();
+    await page.screenshot({ path: path.join(out, `page-${name}-${colorScheme}.png`) });
+  };
+  await page.goto(pathToFileURL(path.join(root, 'web/dist/assay.html')).href);
+  await until(browser, () => performance.getEntriesByName('assay-shown').length > 0);
+  await picture('landing');
+  const views = await browser.evaluate(() => [...document.querySelector('assay-root').shadowRoot.querySelectorAll('[role=tab]')].map((tab) => tab.id.slice(4)));
+  await page.getByRole('row', { name: /experts/ }).first().click();
+  for (const view of views.filter((id) => ['moe', 'matrix', 'ridge', 'map'].includes(id))) {
+    await app((a, id) => a.show(id), view);
+    await still();
+    const button = page.getByRole('button', { name: /^(Measure|Read|Examine|Scan)/ }).first();
+    if (await button.count()) await button.click();
+    await picture(view);
+  }
+  await page.locator('header input[type=file]').setInputFiles(planted(folder));
+  await until(browser, () => document.querySelector('assay-root').app.model?.label === 'planted.safetensors');
+  await app(async (a) => {
+    const tensor = await a.engine.call('find', { model: a.model.id, name: 'model.layers.2.self_attn.v_proj.weight' });
+    await a.select(tensor);
+  });
+  await picture('overview');
+  for (const view of views.filter((id) => ['tensor', 'bytes', 'metadata'].includes(id))) {
+    await app((a, id) => a.show(id), view);
+    await picture(view);
+  }
+  await app((a) => a.reportOf('doctor', 'checkup').then(() => a.show('findings')));
+  await picture('findings');
+  await browser.close();
+}
+fs.rmSync(folder, { recursive: true });
