@@ -75,7 +75,8 @@ bool acts(const pickle::Graph& graph, std::uint64_t from) {
     // A loader ends at a module that cannot be.
     const pickle::GlobalName name = graph.mapped_global(event.node);
     if (cannot_be_module(name.module)) return false;
-    if (judge_danger(name.module, name.name).verdict == Verdict::dangerous) return true;
+    const bool plain = name.name.find('.') == std::string_view::npos;
+    if (plain && judge_danger(name.module, name.name).verdict == Verdict::dangerous) return true;
     imports = true;
   }
   return imports && graph.reached_stop();

@@ -68,6 +68,13 @@ bool breaks_late(const pickle::Graph& graph, ByteView bytes) {
   return opcodes == kEnough;
 }
 
+/// By its extension a file for torch.load, pickle.load or the like.
+bool is_named_as_pickle(std::string_view file) {
+  constexpr std::string_view kExtensions[] = {"bin", "ckpt", "dat", "data", "dill", "joblib", "p", "pck", "pickle", "pkl", "pt", "pth", "sav"};
+  const std::size_t dot = file.rfind('.');
+  return dot != std::string_view::npos && std::ranges::find(kExtensions, lowered(file.substr(dot + 1))) != std::end(kExtensions);
+}
+
 }  // namespace
 
 Result<bool> is_blank(const ByteSource& source, std::uint64_t begin) {
@@ -124,7 +131,7 @@ void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_
 Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   ASSAY_TRY(Stream stream, parse_at(piece, 0));
   const ByteView bytes = stream.bytes.view();
-  const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && breaks_late(stream.graph, bytes));
+  const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && (!is_text(bytes) || is_named_as_pickle(file_name_)) && breaks_late(stream.graph, bytes));
   if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
   // A picture's first bytes may hand a line to a hook before they break; what some other format begins with is taken for that.
@@ -135,14 +142,23 @@ Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
 }
 
 Result<void> Scanner::scan_second_reading(const Piece& piece, Row row) {
-  ASSAY_TRY(const Stream stream, parse_at(piece, 0));
-  const auto& graph = stream.graph;
-  if (!acts_by_itself(graph)) return {};
-  if (is_text_after_all(graph, stream.bytes.view())) return {};
-  // "PK" begins a persistent id of protocol 0: a loader without a hook stops there, and torch takes the archive.
-  if (graph.events().front().kind == pickle::EventKind::persistent && stream.bytes.view()[0] == std::byte{'P'}) return {};
-  find(row, piece, Code::ambiguous_archive, "read from its first byte the file is a pickle too, and runs as one", 0);
-  return judge(piece, row, stream, 1);
+  constexpr std::uint32_t kMostReadTwice = 1000;
+  std::uint64_t position = 0;
+  for (std::uint32_t n = 1; n <= kMostReadTwice && position < piece.source.size(); ++n) {
+    ASSAY_TRY(const Stream stream, parse_at(piece, position));
+    const auto& graph = stream.graph;
+    if (acts_by_itself(graph)) {
+      if (n == 1 && is_text_after_all(graph, stream.bytes.view())) return {};
+      // "PK" begins a persistent id of protocol 0: a loader without a hook stops there, and torch takes the archive.
+      if (graph.events().front().kind == pickle::EventKind::persistent && stream.bytes.view()[0] == std::byte{'P'}) return {};
+      find(row, piece, Code::ambiguous_archive, "read from its first byte the file is a pickle too, and runs as one", position);
+      ASSAY_CHECK(judge(piece, row, stream, n));
+    }
+    // One that loads well may be followed by another.
+    if (!graph.reached_stop()) return {};
+    position = graph.end_offset();
+  }
+  return {};
 }
 
 // --- one behind the other ---------------------------------------------------------------------------------------------------

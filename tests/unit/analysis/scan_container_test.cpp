@@ -70,6 +70,15 @@ std::string safetensors_text(std::string_view behind = "") {
 
 std::string safetensors_of(std::string_view header) { return le(header.size(), 8) + std::string(header) + std::string(8, '\1'); }
 
+const std::string kTextPickle = "cos\nsystem\n(S'true'\ntR.";
+
+/// A header whose length is the opcode UNICODE, which takes it up to its line's end; the tensor's bytes go on as opcodes.
+std::string pickled_safetensors(std::string_view opcodes) {
+  std::string header = "{\"w\":{\"dtype\":\"U8\",\"shape\":[" + std::to_string(opcodes.size()) + "],\"data_offsets\":[0," + std::to_string(opcodes.size()) + "]}";
+  header += std::string('V' - header.size() - 2, ' ') + "\n}";
+  return le(header.size(), 8) + header + std::string(opcodes);
+}
+
 /// general.alignment with this value type and value, one tensor of 8 F32 at `offset`, and its data.
 std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t offset) {
   const auto string = [](std::string_view s) { return le(s.size(), 8) + std::string(s); };
@@ -146,6 +155,10 @@ std::vector<Case> wrappers() {
       {"safetensors of a wrong size", safetensors_of(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"safetensors of too many elements", safetensors_of(R"({"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"safetensors of a dtype that is none", safetensors_of(R"({"w":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors that is a pickle too", pickled_safetensors(kTextPickle), kDanger, kComplete},
+      {"safetensors whose second pickle is evil", pickled_safetensors("." + kTextPickle), kDanger, kComplete},
+      {"tar whose first name is a pickle", text_of(TarBuilder().file(kTextPickle, "text").end()), kDanger, kComplete},
+      {"tar whose first name is two", text_of(TarBuilder().file("N." + kTextPickle, "text").end()), kDanger, kComplete},
       {"safetensors with a gap", safetensors_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"), kClean, kMalformed},
       {"safetensors twice", safetensors_of(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})"), kClean, kMalformed},
       {"safetensors with a number in its metadata", safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
