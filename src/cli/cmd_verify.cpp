@@ -49,22 +49,13 @@ class Wanted {
     for (std::uint32_t i = 0; i < names_.size(); ++i)
       if (auto named = from_name(i, naming_.path_of(names_[i]))) expected.push_back(*std::move(named));
     const Options& options = context_.options;
-    if (names_.size() != 1 && (options.has("--sha256") || options.has("--lfs")))
-      return fail(
-          Error(Code::usage, concat("one digest, but ", names_.size(), " files")).advise("name one of them, or give a list with --sums"));
-    if (options.has("--sha256")) {
-      const std::string digest = lowered(options.text("--sha256"));
-      if (!analysis::is_sha256(digest))
-        return fail(Error(Code::usage, concat("--sha256 needs 64 hexadecimal digits, not ", quote(escape(digest, 80)))));
-      expected.push_back({0, digest, "--sha256", {}});
-    }
-    if (options.has("--lfs")) {
-      const std::string path = options.text("--lfs");
-      ASSAY_TRY(const std::string text, read_text(path));
-      auto pointer = analysis::read_lfs_pointer(text);
-      if (!pointer) return fail(std::move(pointer).error().in_file(path));
-      pointer->from = concat("the pointer ", quote(path));
-      expected.push_back(*std::move(pointer));
+    if (options.has("--sha256") || options.has("--lfs")) {
+      // Of a set, the file that was named.
+      const auto named = std::ranges::find(names_, naming_.primary);
+      if (names_.size() != 1 && named == names_.end())
+        return fail(
+            Error(Code::usage, concat("one digest, but ", names_.size(), " files")).advise("name one of them, or give a list with --sums"));
+      ASSAY_CHECK(collect_one(names_.size() == 1 ? 0 : static_cast<std::uint32_t>(named - names_.begin())));
     }
     return options.has("--sums") ? collect_sums(options.text("--sums")) : Result<void>();
   }
@@ -73,6 +64,24 @@ class Wanted {
   std::vector<Check> missing;
 
  private:
+  Result<void> collect_one(std::uint32_t file) {
+    const Options& options = context_.options;
+    if (options.has("--sha256")) {
+      const std::string digest = lowered(options.text("--sha256"));
+      if (!analysis::is_sha256(digest))
+        return fail(Error(Code::usage, concat("--sha256 needs 64 hexadecimal digits, not ", quote(escape(digest, 80)))));
+      expected.push_back({file, digest, "--sha256", {}});
+    }
+    if (!options.has("--lfs")) return {};
+    const std::string path = options.text("--lfs");
+    ASSAY_TRY(const std::string text, read_text(path));
+    auto pointer = analysis::read_lfs_pointer(text);
+    if (!pointer) return fail(std::move(pointer).error().in_file(path));
+    pointer->file = file;
+    pointer->from = concat("the pointer ", quote(path));
+    expected.push_back(*std::move(pointer));
+    return {};
+  }
   Result<void> collect_sums(const std::string& path) {
     ASSAY_TRY(const std::string text, read_text(path));
     const std::vector<analysis::Sum> sums = analysis::read_sums(text);

@@ -112,6 +112,13 @@ class Verify(unittest.TestCase):
         code, document = self.run_assay(self.folder.name)
         self.assertEqual((code, self.verdict(document, "config")), (1, ["fail"]))
         self.assertEqual(self.run_assay(self.folder.name, "--sha256", "0" * 64)[0], 2)
+        # A digest is that of the file that was named, though the whole set is opened.
+        os.remove(self.path("config.json"))
+        for name, content in shards.items():
+            digest = hashlib.sha256(content).hexdigest()
+            code, document = self.run_assay(self.path(name), "--sha256", digest)
+            self.assertEqual((code, self.verdict(document, "sha256")), (0, ["pass"]), document)
+            self.assertEqual(self.run_assay(self.path(name), "--sha256", digest[::-1])[0], 1)
 
     def test_every_flipped_byte_of_a_torch_file_is_noticed(self):
         with open(TORCH, "rb") as file:
