@@ -33,6 +33,8 @@ class Collector {
     files_.push_back({.path = word, .report = {}, .error = {}});
   }
   std::vector<ScannedFile> files() { return std::move(files_); }
+  /// Folders of git's own, which nothing is loaded from.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
   void walk(const fs::path& top) {
@@ -66,7 +68,8 @@ class Collector {
     if (fs::is_directory(status)) {
       // Links to folders may lead anywhere and around.
       if (entry.is_symlink(failure)) files_.push_back(not_scanned(path, Code::unsupported, "a link to a folder, which is not followed"));
-      else if (entry.path().filename() != ".git") below.push_back(entry.path());
+      else if (entry.path().filename() == ".git") left_out_.push_back(path);
+      else below.push_back(entry.path());
     } else if (fs::is_regular_file(status)) {
       files_.push_back({.path = path, .report = {}, .error = {}});
     } else if (!fs::exists(status)) {
@@ -77,6 +80,7 @@ class Collector {
   }
 
   std::vector<ScannedFile> files_;
+  std::vector<std::string> left_out_;
 };
 
 void scan_one(ScannedFile& file, MapMode mode, const scan::Options& options) {
@@ -112,9 +116,10 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
     if (!files[i].error && files[i].report.members.empty()) files[i].error = Error(Code::io_error, "not scanned: interrupted");
 }
 
-void write_text(Context& context, const std::vector<ScannedFile>& files) {
-  if (files.size() == 1) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
+void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out) {
+  if (files.size() == 1 && left_out.empty()) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
   report::write_scan_list(context.out, context.style, files, context.verbose);
+  for (const std::string& folder : left_out) context.out.put(concat("not looked into: ", escape(folder), '\n'));
 }
 
 /// Findings of all files for the document's own list, each with its file.
@@ -138,12 +143,18 @@ int run_scan(Context& context) {
   Collector collector;
   for (const std::string& word : context.options.words()) collector.take(word);
   std::vector<ScannedFile> files = collector.files();
+  if (files.empty()) return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
   std::error_code failure;
   const bool several = context.options.words().size() != 1 || files.size() != 1 || fs::is_directory(context.options.word(0), failure);
   const scan::Options options{.limits = {}, .allowed = context.options.texts("--allow")};
   scan_all(context, files, options);
   const report::ScanSummary summary = report::summarize(files);
 
+  for (const std::string& folder : collector.left_out()) {
+    Finding note(Code::unsupported, "git's own folder, which is not looked into; name it to have it scanned", {.file = folder});
+    note.severity = Severity::note;
+    answer.findings().add(std::move(note));
+  }
   answer.findings_are_shown();
   gather(answer.findings(), files, several);
   if (summary.status != scan::Status::complete) answer.is_incomplete();
@@ -167,7 +178,7 @@ int run_scan(Context& context) {
     }
   } else {
     if (!several && files[0].error) return answer.fail(*files[0].error);
-    write_text(context, files);
+    write_text(context, files, collector.left_out());
   }
   const int code = answer.done();
   if (code == kInterrupted || summary.verdict == scan::Verdict::clean) return code;
