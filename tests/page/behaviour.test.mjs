@@ -114,8 +114,9 @@ test('the key sheet lists every key', async () => {
 });
 
 test('a link leads back to a tensor once its file is there', async () => {
+  await until(browser, () => location.hash.endsWith('&v=tensor'));
   const url = page.url();
-  assert.match(url, /#f=planted\.safetensors&sz=\d+&t=model\.layers\.5\.self_attn\.o_proj\.weight&v=tensor$/);
+  assert.match(url, /#f=planted\.safetensors&sz=\d+&h=[0-9a-f]{8}&t=model\.layers\.5\.self_attn\.o_proj\.weight&v=tensor$/);
   await page.goto('about:blank');
   await page.goto(url);
   await until(browser, () => performance.getEntriesByName('assay-shown').length > 0);

@@ -243,3 +243,82 @@ describe('experts', () => {
     await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.0.block_sparse_moe.experts.1.w1.weight');
   });
 });
+
+describe('links', () => {
+  before(() => open(file));
+
+  test('a link leads back to tensor, view, filter and place, and holds no value', async () => {
+    await browser.evaluate(choose, 'model.layers.2.self_attn.v_proj.weight', 'tensor');
+    await browser.evaluate(() => document.querySelector('assay-root').app.setFilter('layer:2'));
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.overview != null);
+    await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.move({ row: 4, col: 8, rows: 20, cols: 16 }));
+    await until(browser, () => location.hash.includes('r=4%2C8%2C20%2C16'));
+    const link = await browser.evaluate(() => location.hash);
+    assert.deepEqual([...new URLSearchParams(link.slice(1)).keys()], ['f', 'sz', 'h', 't', 'v', 'q', 'r']);
+    await browser.open('about:blank');
+    await browser.open(page + link);
+    await until(browser, shown);
+    await browser.setFiles('header input[type=file]', [file]);
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.view.rows === 20);
+    const { app } = await browser.evaluate(() => {
+      const { selection, view, filter, wanted, problem } = document.querySelector('assay-root').app;
+      return { app: [selection.tensor.name, view, filter, wanted, problem] };
+    });
+    assert.deepEqual(app, ['model.layers.2.self_attn.v_proj.weight', 'tensor', 'layer:2', null, null]);
+  });
+
+  test('another file of the same name is told from it', async () => {
+    const link = await browser.evaluate(() => location.hash.replace(/h=[0-9a-f]{8}/, 'h=00000000'));
+    await browser.open('about:blank');
+    await browser.open(page + link);
+    await until(browser, shown);
+    await browser.setFiles('header input[type=file]', [file]);
+    await until(browser, () => document.querySelector('assay-root').app.problem?.code === 'another-file');
+    await browser.evaluate(() => document.querySelector('assay-root').app.forgive());
+  });
+});
+
+describe('exports', () => {
+  async function download(press) {
+    const [found] = await Promise.all([browser.page.waitForEvent('download'), press()]);
+    return { name: found.suggestedFilename(), bytes: fs.readFileSync(await found.path()) };
+  }
+  before(async () => {
+    await browser.evaluate(choose, 'model.layers.2.self_attn.v_proj.weight', 'tensor');
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.census != null);
+  });
+
+  test('.npy holds the tensor byte for byte', async () => {
+    const { name, bytes } = await download(() => browser.page.getByRole('button', { name: '.npy' }).click());
+    assert.equal(name, 'model.layers.2.self_attn.v_proj.weight.npy');
+    const head = 10 + bytes.readUInt16LE(8);
+    assert.match(bytes.subarray(10, head).toString('latin1'), /'descr': '<f4', 'fortran_order': False, 'shape': \(64, 64\)/);
+    assert.equal(bytes.length, head + 4 * 64 * 64);
+    assert.equal(bytes.readFloatLE(head + 4 * (5 * 64 + 9)), 12.5);
+  });
+
+  test('a picture is a PNG at twice its size, a histogram a table of its values', async () => {
+    const png = await download(() => browser.page.locator('assay-tensor').getByRole('button', { name: 'PNG' }).first().click());
+    assert.equal(png.bytes.subarray(1, 4).toString(), 'PNG');
+    const width = await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('canvas').clientWidth);
+    assert.equal(png.bytes.readUInt32BE(16), 2 * width);
+    const csv = (await download(() => browser.page.getByRole('button', { name: 'CSV' }).click())).bytes.toString().trim().split('\r\n');
+    assert.equal(csv[0], 'value,count');
+    assert.equal(csv.slice(1).reduce((sum, line) => sum + Number(line.split(',')[1]), 0), 4095); // one is NaN
+  });
+
+  test('tables of the palette', async () => {
+    const saved = async (title) => {
+      await browser.press('Control+k');
+      await browser.page.keyboard.type(title);
+      return download(() => browser.press('Enter'));
+    };
+    const tensors = (await saved('list of tensors as CSV')).bytes.toString().trim().split('\r\n');
+    assert.equal(tensors.length, 1 + 29);
+    assert.match(tensors[0], /^name,dtype,shape/);
+    const stats = JSON.parse((await saved('statistics of all tensors as JSON')).bytes.toString());
+    assert.equal(stats.tensors.find((row) => row.name === 'model.layers.2.self_attn.v_proj.weight').absmax, 12.5);
+  });
+});
+
+test('nothing of this was an error', () => assert.deepEqual(browser.errors, []));

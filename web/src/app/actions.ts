@@ -2,6 +2,7 @@
 // What can be done, as a table: the keyboard, the palette and the key sheet come from it.
 import { VIEWS } from '../views/views.js';
 import type { App } from './app.js';
+import { commandFor, copy, pythonFor, saveReport, saveTable } from './exports.js';
 import { nextTheme } from './theme.js';
 
 /** What actions need of the page besides the app. */
@@ -16,7 +17,13 @@ export interface Action {
   /** As KeyboardEvent.key says it; with "mod+" before it for Ctrl or ⌘. */
   key?: string;
   run(app: App, stage: Stage): void;
+  /** Whether it means anything now; always, unless said. */
+  when?(app: App): boolean;
 }
+
+const opened = (app: App) => app.model !== null;
+const chosen = (app: App) => app.selection !== null;
+const python = (app: App) => (app.selection === null ? null : pythonFor(app.selection.tensor, app.model!.format));
 
 export const ACTIONS: readonly Action[] = [
   { title: 'Open files…', key: 'o', run: (_, stage) => stage.chooseFiles(false) },
@@ -26,6 +33,16 @@ export const ACTIONS: readonly Action[] = [
   { title: 'Next of its kind', key: ']', run: (app) => step(app, 1) },
   { title: 'Previous of its kind', key: '[', run: (app) => step(app, -1) },
   { title: 'Examine all values', run: (app) => (app.show('findings'), void app.reportOf('doctor', 'checkup')) },
+  { title: 'Copy a link to this place (it holds no values)', when: (app) => app.model?.sample === false, run: (app) => void copy(app, app.link()) },
+  { title: 'Copy the tensor’s name', when: chosen, run: (app) => void copy(app, app.selection!.tensor.name) },
+  { title: 'Copy the command that shows this tensor', when: chosen, run: (app) => void copy(app, commandFor(app.selection!.tensor)) },
+  { title: 'Copy Python that reads this tensor', when: (app) => python(app) !== null, run: (app) => void copy(app, python(app)!) },
+  { title: 'Save the summary as JSON', when: opened, run: (app) => void saveReport(app, 'info') },
+  { title: 'Save the list of tensors as JSON', when: opened, run: (app) => void saveReport(app, 'tensors') },
+  { title: 'Save the list of tensors as CSV', when: opened, run: (app) => void saveTable(app, 'tensors') },
+  { title: 'Save statistics of all tensors as JSON', when: opened, run: (app) => void saveReport(app, 'stats') },
+  { title: 'Save statistics of all tensors as CSV', when: opened, run: (app) => void saveTable(app, 'stats') },
+  { title: 'Save findings as JSON', when: opened, run: (app) => void saveReport(app, 'doctor') },
   { title: 'Change the theme', key: 't', run: (app) => (nextTheme(), app.changed()) },
   { title: 'Cancel what runs', key: 'Escape', run: (app) => app.cancelJobs() },
   { title: 'Command palette', key: 'mod+k', run: (_, stage) => stage.togglePalette() },
@@ -39,6 +56,11 @@ export const ELEMENT_KEYS: readonly { where: string; keys: string; what: string 
   { where: 'Tree', keys: 'Enter', what: 'look at the tensor' },
   { where: 'Tree', keys: 'Home End g G', what: 'first or last row' },
   { where: 'Tabs', keys: '← →', what: 'another view' },
+  { where: 'Pictures', keys: '↑ ↓ ← →', what: 'another cell' },
+  { where: 'Pictures', keys: '+ − 0', what: 'closer, further, all of it' },
+  { where: 'Pictures', keys: 'Shift ↑ ↓ ← →', what: 'mark an area: its histogram is drawn over the whole' },
+  { where: 'Grids and ridges', keys: 'Enter', what: 'look at the tensor of the cell' },
+  { where: 'Compare', keys: 'b d', what: 'between A and B, the change' },
 ];
 
 function step(app: App, by: number): void {

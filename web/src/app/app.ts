@@ -4,7 +4,7 @@ import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
 import type { Args, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
-import { writeLink, type Link } from './link.js';
+import { sumOf, writeLink, type Link, type Place } from './link.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
 
@@ -16,6 +16,8 @@ export interface OpenModel extends Opened {
   /** The model that is built in. */
   sample: boolean;
   names: Names;
+  /** Of its names, to know it again. */
+  sum: string;
   stats: Map<number, Stats>;
   /** Documents of whole-model jobs that have run, by command. */
   reports: Map<string, Document>;
@@ -71,6 +73,9 @@ export class App extends EventTarget {
   opening = '';
   /** What the address asked for, until its file is there. */
   wanted: Link | null = null;
+  /** The part of a tensor that is seen, where it is not all of it. */
+  seen: { tensor: number; place: Place } | null = null;
+  private linkTimer = 0;
   problem: Problem | null = null;
   jobs: Job[] = [];
   private nextJob = 1;
@@ -90,12 +95,32 @@ export class App extends EventTarget {
 
   // --- links
 
-  /** The address says what is looked at, without any content. */
-  private keepLink(): void {
-    if (this.model === null || this.model.sample || this.opening !== '') return;
-    const tensor = this.selection?.tensor.name;
-    const link = writeLink({ file: this.model.label, size: this.fileSize, view: this.view, ...(tensor === undefined ? {} : { tensor }) });
-    if (location.hash !== link) history.replaceState(null, '', link);
+  /** The address says what is looked at, without any content. Soon: browsers refuse an address that changes with every step of a drag. */
+  keepLink(): void {
+    clearTimeout(this.linkTimer);
+    this.linkTimer = window.setTimeout(() => {
+      if (this.model === null || this.model.sample || this.opening !== '') return;
+      const link = this.link();
+      if (location.href !== link) history.replaceState(null, '', link);
+    }, 150);
+  }
+  /** The address of what is looked at. */
+  link(): string {
+    const { model, selection, seen } = this;
+    if (model === null) return location.href;
+    const tensor = selection?.tensor;
+    return new URL(
+      writeLink({
+        file: model.label,
+        size: this.fileSize,
+        sum: model.sum,
+        view: this.view,
+        filter: this.filter,
+        ...(tensor === undefined ? {} : { tensor: tensor.name }),
+        ...(seen === null || seen.tensor !== tensor?.index ? {} : { place: seen.place }),
+      }),
+      location.href,
+    ).href;
   }
   private get fileSize(): number {
     return (this.model?.info['file_size'] as number | undefined) ?? 0;
@@ -105,10 +130,25 @@ export class App extends EventTarget {
     const { wanted, model } = this;
     if (wanted === null || model === null || model.sample) return;
     this.wanted = null;
-    if (wanted.file !== model.label || wanted.size !== this.fileSize) return;
+    if (wanted.file !== model.label) return;
+    if (wanted.size !== this.fileSize || (wanted.sum !== undefined && wanted.sum !== model.sum)) {
+      this.problem = {
+        title: 'This is another file than the link was made of',
+        text: `The link leads into a ${wanted.file} of ${format.exact(wanted.size)} bytes; this one has ${format.exact(this.fileSize)}${wanted.size === this.fileSize ? ' too, but other tensors' : ''}.`,
+        hint: 'It is open all the same.',
+        code: 'another-file',
+        report: '',
+      };
+      return;
+    }
+    if (wanted.filter !== undefined) await this.setFilter(wanted.filter);
     if (wanted.view !== undefined) this.view = wanted.view;
     const index = wanted.tensor === undefined ? -1 : await this.engine.call('find', { model: model.id, name: wanted.tensor });
-    if (index >= 0) await this.select(index);
+    if (index >= 0) {
+      this.seen = wanted.place === undefined ? null : { tensor: index, place: wanted.place };
+      await this.select(index);
+      if (wanted.view !== undefined) this.view = wanted.view;
+    }
     this.changed();
   }
 
@@ -162,7 +202,7 @@ export class App extends EventTarget {
   private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
     const { model: id, opened } = await this.engine.open(files);
     const names = await this.engine.call('names', { model: id });
-    return { ...opened, id, label: files.label, files, sample, names, stats: new Map(), reports: new Map(), scans: null };
+    return { ...opened, id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null };
   }
 
   // --- looking

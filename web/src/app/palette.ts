@@ -74,7 +74,7 @@ export class Palette extends AppDialog {
     const action = (one: Action): Entry => ({ title: one.title, hint: one.key === undefined ? '' : keyName(one.key), run: () => one.run(this.app, this.stage) });
     for (const one of ACTIONS) {
       const score = fuzzy(typed, one.title);
-      if (score !== null && one.key !== 'mod+k') scored.push({ score, entry: action(one) });
+      if (score !== null && one.key !== 'mod+k' && (one.when?.(this.app) ?? true)) scored.push({ score, entry: action(one) });
     }
     const { model } = this.app;
     if (model !== null && typed.length > 1) {

@@ -108,7 +108,7 @@ export class Root extends AppElement implements Stage {
             >`}
         ${this.filterBox()}
         <label class="open">Open…<input id="open-files" type="file" multiple aria-label="open checkpoint files" @change=${this.opened} /></label>
-        <button class="plain" title="command palette (Ctrl+K)" aria-label="command palette" @click=${() => this.togglePalette()}>⌘K</button>
+        <button class="plain" title="command palette (Ctrl+K)" aria-label="⌘K, command palette" @click=${() => this.togglePalette()}>⌘K</button>
         <button class="plain" title="keys (?)" aria-label="keys" @click=${() => this.toggleKeys()}>?</button>
         <button class="plain" title="theme: ${theme()}" aria-label="theme: ${theme()}" @click=${() => (nextTheme(), this.requestUpdate())}>◐</button>
       </header>

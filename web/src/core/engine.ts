@@ -88,7 +88,8 @@ export class Engine extends EventTarget {
     const lane = this.lanes[METHODS[method]];
     for (const key of ['model', 'other'] as const) {
       const model = (args as Record<string, unknown>)[key];
-      if (typeof model === 'number') await lane.open(model, options);
+      // Whoever else waits for the same opening must not lose it with this request.
+      if (typeof model === 'number') await lane.open(model, {});
     }
     return lane.call(method, args, options);
   }

@@ -5,6 +5,7 @@ import type { Finding } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
+import { saveJson } from '../ui/save.js';
 import { findingList, findingStyles } from './finding-list.js';
 
 export class FindingsView extends AppElement {
@@ -15,7 +16,7 @@ export class FindingsView extends AppElement {
     const findings: Finding[] = doctor?.findings ?? model.info.findings;
     const advice = (doctor?.['advice'] ?? {}) as Record<string, string>;
     return html`
-      <h2>Findings</h2>
+      <h2>Findings ${findings.length === 0 ? '' : html`<button @click=${() => saveJson(`${model.label}.findings.json`, findings)}>JSON</button>`}</h2>
       ${doctor === undefined ? this.offer() : this.verdict(findings)}
       ${findings.length === 0
         ? html`<p class="muted">${doctor === undefined ? 'The headers are as they should be.' : 'Nothing is wrong with headers or values.'}</p>`

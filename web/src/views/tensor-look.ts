@@ -55,7 +55,8 @@ export class TensorLook {
   ) {
     const { shape } = tensor;
     this.space = { rows: shape.slice(0, -1).reduce((n, d) => n * d, 1), cols: shape.length === 0 ? 1 : shape[shape.length - 1]! };
-    this.view = whole(this.space);
+    const { seen } = app;
+    this.view = seen !== null && seen.tensor === tensor.index ? clamped(seen.place, this.space, { rows: 1, cols: 1 }) : whole(this.space);
   }
 
   get large(): boolean {
@@ -130,6 +131,8 @@ export class TensorLook {
 
   move(view: Viewport): void {
     this.view = clamped(view, this.space, this.least);
+    this.app.seen = this.zoom > 1.001 ? { tensor: this.tensor.index, place: this.view } : null;
+    this.app.keepLink();
     this.changed();
     this.look();
   }
