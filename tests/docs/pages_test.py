@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds README.md and docs/ to what is so: dumps to the files in tests/data, codes to errors.def, formats and commands to the program, the
+first picture to what it prints, links to files.
+
+    pages_test.py ASSAY
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs/formats").glob("*.md"))
+# What the second column of a table has in code with a hyphen is a finding, an error or a format.
+TOLD = re.compile(r"^\|[^|]*\|(.*)\|$")
+CODE = re.compile(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`")
+
+
+def dumps_of(page, failures):
+    """Lines "offset  bytes  text" are of the file that was named last."""
+    lines, named = 0, None
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        for name in re.findall(r"`(tests/data/[^`]+)`", line):
+            named = ROOT / name
+            if not named.exists():
+                failures.append(f"{page.name}:{number}: there is no {name}")
+        dump = re.match(r"    ([0-9a-f]{4,})  ((?:[0-9a-f]{2} {1,2})+) ", line)
+        if not dump:
+            continue
+        lines += 1
+        shown = bytes.fromhex(dump[2])
+        at = int(dump[1], 16)
+        if named is None or named.read_bytes()[at : at + len(shown)] != shown:
+            failures.append(f"{page.name}:{number}: {named} holds other bytes at {at:#x}")
+    return lines
+
+
+def picture_of(assay):
+    """What README.md shows first."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([assay, "synth", "model.safetensors", "--dtype", "bf16"], cwd=folder, capture_output=True, check=True)
+        tree = subprocess.run([assay, "tree", "model.safetensors", "--width", "100"], cwd=folder, capture_output=True, text=True, check=True)
+    return "".join(f"    {line}\n" for line in tree.stdout.splitlines())
+
+
+def main(assay):
+    failures = []
+    errors = (ROOT / "include/assay/errors.def").read_text()
+    codes = set(re.findall(r'ASSAY_CODE\(\w+, *"([^"]+)"', errors))
+    formats = {row["id"]: row for row in json.loads(subprocess.run([assay, "formats", "--json"], capture_output=True, check=True).stdout)["formats"]}
+    dumped = 0
+    for page in PAGES:
+        text = page.read_text()
+        dumped += dumps_of(page, failures)
+        for number, line in enumerate(text.splitlines(), 1):
+            told = TOLD.match(line)
+            for word in CODE.findall(told[1] if told else ""):
+                if word not in codes and word not in formats:
+                    failures.append(f"{page.name}:{number}: {word} is neither a code nor a format")
+    if dumped < 40:
+        failures.append(f"only {dumped} lines of dumps were found")
+    index = (ROOT / "docs/formats/README.md").read_text()
+    for name in formats:
+        if f"`{name}`" not in index:
+            failures.append(f"docs/formats/README.md does not name {name}")
+    readme = (ROOT / "README.md").read_text()
+    commands = subprocess.run([assay, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = re.findall(r"^  ([a-z]+)(?:, \w+)?  +\S", commands.split("\nCommands\n")[1].split("\n\n")[0], re.M)
+    if picture_of(assay) not in readme:
+        failures.append("README.md shows another tree than `assay tree` prints of `assay synth --dtype bf16`")
+    for command in set(listed) - {"help", "info"}:
+        if f"`{command}`" not in readme and f"`assay {command}`" not in readme:
+            failures.append(f"README.md does not name the command {command}")
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / link).exists():
+                failures.append(f"{page.relative_to(ROOT)}: the link {link} leads nowhere")
+    print("\n".join(failures) or f"{len(PAGES)} pages, {dumped} lines of dumps, {len(formats)} formats: as they should be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
