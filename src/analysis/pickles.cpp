@@ -18,9 +18,9 @@ namespace assay::analysis {
 
 namespace {
 
-constexpr std::size_t kMostNames = 1000;     // shown of an archive's members
+constexpr std::size_t kMostNames = 1000;  // shown of an archive's members
 constexpr std::size_t kMostStreams = 100'000;
-constexpr int kDeepest = 8;                  // archives within archives
+constexpr int kDeepest = 8;  // archives within archives
 constexpr std::uint64_t kTarBlock = 512;
 
 /// Bytes that pickles are read from: [begin, end) of the source.
@@ -83,7 +83,9 @@ Result<Finder::Choice> Finder::choose(const std::vector<std::string_view>& names
   if (!wanted.empty()) {
     if (const auto i = find([&](std::string_view name) { return name == wanted; })) return Choice{*i, {}};
     // Without the root folder, which every name has.
-    const auto rooted = [&](std::string_view name) { return name.find('/') != std::string_view::npos && name.substr(name.find('/') + 1) == wanted; };
+    const auto rooted = [&](std::string_view name) {
+      return name.find('/') != std::string_view::npos && name.substr(name.find('/') + 1) == wanted;
+    };
     if (const auto i = find(rooted)) return Choice{*i, {}};
     for (const bool root : {false, true}) {
       const auto outer = [&](std::string_view name) {
@@ -97,7 +99,8 @@ Result<Finder::Choice> Finder::choose(const std::vector<std::string_view>& names
     }
     return fail(no_member(names, concat("no member ", quote(wanted), piece.member.empty() ? "" : concat(" in ", quote(piece.member)))));
   }
-  if (const auto i = find([](std::string_view name) { return name == "data.pkl" || (name.ends_with("/data.pkl") && std::ranges::count(name, '/') == 1); }))
+  if (const auto i = find(
+          [](std::string_view name) { return name == "data.pkl" || (name.ends_with("/data.pkl") && std::ranges::count(name, '/') == 1); }))
     return Choice{*i, {}};
   std::vector<std::string_view> pickles;
   for (const std::string_view name : names)
@@ -105,7 +108,8 @@ Result<Finder::Choice> Finder::choose(const std::vector<std::string_view>& names
   if (pickles.empty() && names.size() == 1) return Choice{0, {}};
   if (pickles.size() == 1) return Choice{*find([&](std::string_view name) { return name == pickles[0]; }), {}};
   if (pickles.empty()) return fail(no_member(names, "no main pickle in this archive; name a member"));
-  std::string what = concat(pickles.size(), " pickles in this archive, none of them the main one; name a member: ", quote(pickles[0]), ", ", quote(pickles[1]));
+  std::string what = concat(pickles.size(), " pickles in this archive, none of them the main one; name a member: ", quote(pickles[0]), ", ",
+                            quote(pickles[1]));
   return fail(no_member(pickles, std::move(what += pickles.size() > 2 ? ", …" : "")));
 }
 
@@ -167,7 +171,8 @@ Result<void> Finder::find_in_tar(const Piece& piece, std::string_view wanted, in
   const bool torch = has("pickle") && has("storages");
   ASSAY_TRY(const Choice choice, choose(names, wanted.empty() && torch ? "pickle" : wanted, piece));
   const tar::Member& member = *members[choice.index];
-  Piece inner{piece.source, piece.begin + member.offset, piece.begin + member.offset + member.size, join(piece.member, names[choice.index]), piece.in_file};
+  Piece inner{piece.source, piece.begin + member.offset, piece.begin + member.offset + member.size, join(piece.member, names[choice.index]),
+              piece.in_file};
   if (torch && names[choice.index] == "tensors") inner.layout = scan::Layout::tar_tensors;
   if (torch && names[choice.index] == "storages") inner.layout = scan::Layout::tar_storages;
   return find(inner, choice.rest, depth + 1);
@@ -196,7 +201,9 @@ Result<void> Finder::find(const Piece& piece, std::string_view wanted, int depth
     if (!directory && directory.error().code() == Code::need_range) return fail(std::move(zip::read_directory(window, limits_)).error());
     if (directory && !directory->salvaged) return find_in_archive(piece, wanted, depth);
   }
-  if (!wanted.empty()) return fail(Error(Code::no_such_member, concat("no member ", quote(wanted), ": ", depth == 0 ? "the file" : quote(piece.member), " is no archive")));
+  if (!wanted.empty())
+    return fail(Error(Code::no_such_member,
+                      concat("no member ", quote(wanted), ": ", depth == 0 ? "the file" : quote(piece.member), " is no archive")));
   pieces.push_back(piece);
   return {};
 }

@@ -25,8 +25,8 @@ struct PickleStream {
 /// Gives the pickles of one member in turn.
 class PickleReader {
  public:
-  /// `member` chooses within an archive: a member's name, with or without the root folder, and further members behind a '/'. Without it, the
-  /// main pickle: data.pkl, a tar's "pickle", or the only one there is. Fails with `no-such-member` (fact "members": what there is),
+  /// `member` chooses within an archive: a member's name, with or without the root folder, and further members behind a '/'. Without it,
+  /// the main pickle: data.pkl, a tar's "pickle", or the only one there is. Fails with `no-such-member` (fact "members": what there is),
   /// `no-pickle` where the bytes are something else, and as reading does.
   static Result<PickleReader> open(std::shared_ptr<ByteSource> source, std::string_view member, const Limits& limits);
   PickleReader(PickleReader&&) noexcept;

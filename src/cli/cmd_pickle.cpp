@@ -63,7 +63,8 @@ Error Run::no_pickle(const PickleStream& stream) const {
   const Error& broken = *stream.graph->broken();
   auto opened = assay::open(*files_, limits_);
   if (!opened) return std::move(opened).error();
-  if (opened->format == "pickle" || opened->format == "torch-legacy") return Error(broken.code(), broken.what()).at(broken.where().offset.value_or(0));
+  if (opened->format == "pickle" || opened->format == "torch-legacy")
+    return Error(broken.code(), broken.what()).at(broken.where().offset.value_or(0));
   return Error(Code::no_pickle, concat("a file of format ", opened->format, ", in which there is no pickle"));
 }
 
@@ -93,14 +94,17 @@ void Run::write_text(const PickleStream& stream) {
   if (stream.number > 1) title = concat("pickle ", stream.number);
   context_.out.put(toned(context_.style, report::Tone::strong, title));
   context_.out.put(concat("  protocol ", graph.protocol(), ", ", counted(graph.end_offset() - graph.begin_offset(), "byte", "bytes"),
-                          stream.in_file ? concat(" at ", hex(graph.begin_offset())) : std::string(", offsets within the unpacked member"), "\n"));
+                          stream.in_file ? concat(" at ", hex(graph.begin_offset())) : std::string(", offsets within the unpacked member"),
+                          "\n"));
   joblib::ArrayReader arrays(limits_);
   if (ops_)
-    omitted_ = report::write_pickle_ops(context_.out, context_.style, stream.bytes, graph, stream.with_arrays ? &arrays : nullptr, limits_, extent_);
+    omitted_ = report::write_pickle_ops(context_.out, context_.style, stream.bytes, graph, stream.with_arrays ? &arrays : nullptr, limits_,
+                                        extent_);
   else omitted_ = report::write_pickle_tree(context_.out, context_.style, graph, extent_);
   if (omitted_.rows && !interrupted()) context_.out.put(concat("more follows; --limit is ", extent_.rows, "\n"));
   if (omitted_.deeper != 0)
-    context_.out.put(concat(counted(omitted_.deeper, "value goes", "values go"), " deeper than ", counted(extent_.depth, "level", "levels"), "; --depth shows more\n"));
+    context_.out.put(concat(counted(omitted_.deeper, "value goes", "values go"), " deeper than ", counted(extent_.depth, "level", "levels"),
+                            "; --depth shows more\n"));
 }
 
 void Run::write(const PickleStream& stream) {
@@ -109,7 +113,8 @@ void Run::write(const PickleStream& stream) {
     write_json(*json, stream);
   } else if (context_.mode == Mode::ndjson) {
     joblib::ArrayReader arrays(limits_);
-    if (ops_) omitted_ = report::write_pickle_op_lines(context_.out, stream.bytes, stream.with_arrays ? &arrays : nullptr, limits_, extent_);
+    if (ops_)
+      omitted_ = report::write_pickle_op_lines(context_.out, stream.bytes, stream.with_arrays ? &arrays : nullptr, limits_, extent_);
     else omitted_ = report::write_pickle_value_lines(context_.out, graph, extent_);
   } else {
     write_text(stream);
@@ -132,8 +137,8 @@ void Run::note_rest(const PickleReader& reader) {
     json->end_object();
   } else if (context_.mode == Mode::text) {
     const bool storages = reader.rest() == "storages";
-    context_.out.put(concat("\n", grouped(reader.rest_size()), storages ? " bytes of storages" : " bytes", " follow at ", hex(reader.rest_offset()),
-                            storages ? "" : concat(": ", reader.rest()), "\n"));
+    context_.out.put(concat("\n", grouped(reader.rest_size()), storages ? " bytes of storages" : " bytes", " follow at ",
+                            hex(reader.rest_offset()), storages ? "" : concat(": ", reader.rest()), "\n"));
   }
 }
 

@@ -13,7 +13,8 @@ namespace assay::flatbuffer {
 
 Result<void> Reader::copy(std::uint64_t at, std::span<std::byte> out) {
   if (!within(at, out.size(), source_.size()))
-    return fail(Error(Code::bad_header, concat("a position leads to byte ", at, ", the file has ", source_.size())).at(std::min(at, source_.size())));
+    return fail(Error(Code::bad_header, concat("a position leads to byte ", at, ", the file has ", source_.size()))
+                    .at(std::min(at, source_.size())));
   while (!out.empty()) {
     const std::uint64_t page = at / kPage * kPage;
     auto found = pages_.find(page);
@@ -43,7 +44,7 @@ Result<T> Reader::number_field(const Table& table, unsigned i, T otherwise) {
   return at ? number<T>(*at) : Result<T>(otherwise);
 }
 
-#define ASSAY_NUMBER(T)                                  \
+#define ASSAY_NUMBER(T)                                   \
   template Result<T> Reader::number<T>(std::uint64_t at); \
   template Result<T> Reader::number_field<T>(const Table& table, unsigned i, T otherwise);
 ASSAY_NUMBER(std::uint8_t)
@@ -96,7 +97,9 @@ Result<Vector> Reader::vector(std::uint64_t at, std::uint64_t element_size) {
   ASSAY_TRY(vector.count, number<std::uint32_t>(at));
   vector.at = at + 4;
   if (!within(vector.at, element_size * vector.count, source_.size()))
-    return fail(Error(Code::bad_header, concat("a vector of ", vector.count, " elements of ", element_size, " bytes, ", source_.size() - std::min(vector.at, source_.size()), " bytes are left")).at(at));
+    return fail(Error(Code::bad_header, concat("a vector of ", vector.count, " elements of ", element_size, " bytes, ",
+                                               source_.size() - std::min(vector.at, source_.size()), " bytes are left"))
+                    .at(at));
   return vector;
 }
 

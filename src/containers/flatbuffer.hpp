@@ -29,8 +29,8 @@ struct Vector {
   std::uint32_t count = 0;
 };
 
-/// Reads pages of the file as they are needed and keeps them. Every position is checked; all fail with `bad-header` where one leaves the file,
-/// and as reading does.
+/// Reads pages of the file as they are needed and keeps them. Every position is checked; all fail with `bad-header` where one leaves the
+/// file, and as reading does.
 class Reader {
  public:
   static constexpr std::uint64_t kPage = 16384;

@@ -27,7 +27,7 @@ class KnownChunk final : public ChunkFinder {
 /// A chunk with what is computed of it once.
 struct Piece {
   Chunk chunk;
-  std::size_t run_from = 0;      // from this dimension on the box is as wide as the tensor: its elements follow each other in both
+  std::size_t run_from = 0;  // from this dimension on the box is as wide as the tensor: its elements follow each other in both
   mutable std::atomic<const ChunkData*> data = nullptr;
 
   Piece(Chunk chunk_in, std::span<const std::uint64_t> shape) : chunk(std::move(chunk_in)) {
@@ -276,7 +276,8 @@ Coverage coverage(std::span<const std::uint64_t> shape, const std::vector<Chunk>
   return found;
 }
 
-std::shared_ptr<const Producer> join_chunks(std::vector<std::uint64_t> shape, std::uint64_t unit, std::vector<Chunk> chunks, bool overlaps) {
+std::shared_ptr<const Producer> join_chunks(std::vector<std::uint64_t> shape, std::uint64_t unit, std::vector<Chunk> chunks,
+                                            bool overlaps) {
   if (overlaps && drop_copies(chunks)) overlaps = coverage(shape, chunks).overlapping != 0;
   return std::make_shared<ChunkedBytes>(std::move(shape), unit, std::move(chunks), overlaps);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shard-<rank>-model-<i>-of-<n>.safetensors, one or more for each rank, ranks counted from 1. Each is a safetensors file of the rank's chunks by
-// the names of the whole tensors; its __metadata__ says where they belong:
+// shard-<rank>-model-<i>-of-<n>.safetensors, one or more for each rank, ranks counted from 1. Each is a safetensors file of the rank's
+// chunks by the names of the whole tensors; its __metadata__ says where they belong:
 //
 //   "DCP_VERSION": "1.0", "format": "pt", "DCP_SHARDING_INFO": "{\"fc.weight\": {\"saved_offsets\": [4, 0]}, …}"
 //
@@ -115,10 +115,12 @@ std::optional<Finding> Joiner::add(Whole& whole, const Checkpoint& part, const T
   const std::string& file = part.files[0].name;
   const auto fault = [&](Code code, std::string what) { return Finding(code, std::move(what), Where{.file = file}); };
   const auto at = offsets.find(std::string(tensor.name));
-  if (at == offsets.end() || at->second.size() != tensor.shape.size()) return fault(Code::bad_metadata, concat("nothing says where the chunk in ", quote(file), " belongs"));
+  if (at == offsets.end() || at->second.size() != tensor.shape.size())
+    return fault(Code::bad_metadata, concat("nothing says where the chunk in ", quote(file), " belongs"));
   if (!tensor.readable) return fault(Code::bad_shard, concat("the chunk in ", quote(file), " cannot be read"));
   if (!whole.chunks.empty() && (whole.dtype != tensor.dtype || whole.shape.size() != tensor.shape.size()))
-    return fault(Code::size_mismatch, concat("the chunk in ", quote(file), " is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape), ", which does not fit those before it"));
+    return fault(Code::size_mismatch, concat("the chunk in ", quote(file), " is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape),
+                                             ", which does not fit those before it"));
   Chunk chunk{at->second, {tensor.shape.begin(), tensor.shape.end()}, nullptr, file};
   if (whole.chunks.empty()) whole.shape.assign(chunk.sizes.size(), 0);
   for (std::size_t d = 0; d < chunk.sizes.size(); ++d) {
@@ -161,7 +163,8 @@ Result<void> Joiner::take(Checkpoint part) {
   const auto file = static_cast<std::uint32_t>(checkpoint_.files.size());
   for (const Tensor& tensor : part.tensors) take_tensor(part, tensor, reader.offsets, file);
   for (const MetadataEntry& entry : part.metadata)
-    if (entry.key != kSharding && std::ranges::none_of(checkpoint_.metadata, [&](const MetadataEntry& e) { return e.key == entry.key && e.text == entry.text; }))
+    if (entry.key != kSharding &&
+        std::ranges::none_of(checkpoint_.metadata, [&](const MetadataEntry& e) { return e.key == entry.key && e.text == entry.text; }))
       checkpoint_.metadata.push_back(entry);
   for (Finding finding : part.findings.list()) {
     if (finding.where.file.empty()) finding.where.file = part.files[0].name;
@@ -178,21 +181,27 @@ std::optional<Finding> Joiner::make_storage(std::string_view name, Whole& whole,
   std::optional<std::uint64_t> numel = 1;
   for (const std::uint64_t n : whole.shape) numel = numel ? checked_mul(*numel, n) : std::nullopt;
   const auto bytes = numel ? checked_mul(*numel, std::max<std::uint64_t>(unit, 1)) : std::nullopt;
-  if (!bytes || !checked_mul(*bytes, 8)) return Finding(Code::shape_overflow, concat("shape ", bracketed(whole.shape), " has more elements than 64 bits count"));
+  if (!bytes || !checked_mul(*bytes, 8))
+    return Finding(Code::shape_overflow, concat("shape ", bracketed(whole.shape), " has more elements than 64 bits count"));
   tensor.numel = *numel;
   if (whole.fault) return std::move(whole.fault);
   if (dtype_bits(whole.dtype) % 8 != 0) return Finding(Code::unsupported, "chunks of elements that are no whole bytes");
   const Coverage found = coverage(whole.shape, whole.chunks);
-  if (!found.known) return Finding(Code::limit_exceeded, concat(whole.chunks.size(), " chunks lie too irregularly to tell what they cover"));
+  if (!found.known)
+    return Finding(Code::limit_exceeded, concat(whole.chunks.size(), " chunks lie too irregularly to tell what they cover"));
   if (found.overlapping != 0) {
-    Finding finding(Code::overlap, concat(counted(found.overlapping, "element", "elements"), " of ", quote(name), " are in more than one chunk; the first counts"),
-                    Where{.tensor = std::string(name)}, {{"elements", found.overlapping}, {"bytes", found.overlapping * unit}});
+    Finding finding(
+        Code::overlap,
+        concat(counted(found.overlapping, "element", "elements"), " of ", quote(name), " are in more than one chunk; the first counts"),
+        Where{.tensor = std::string(name)}, {{"elements", found.overlapping}, {"bytes", found.overlapping * unit}});
     if (found.same_boxes) finding.severity = Severity::warning;
     checkpoint_.add(std::move(finding));
   }
   if (found.missing != 0) {
-    Finding finding(Code::gap, concat(counted(found.missing, "element", "elements"), " (", counted(found.missing * unit, "byte", "bytes"), ") of ", quote(name), " are in no chunk"), {},
-                    {{"elements", found.missing}, {"bytes", found.missing * unit}});
+    Finding finding(Code::gap,
+                    concat(counted(found.missing, "element", "elements"), " (", counted(found.missing * unit, "byte", "bytes"), ") of ",
+                           quote(name), " are in no chunk"),
+                    {}, {{"elements", found.missing}, {"bytes", found.missing * unit}});
     finding.severity = Severity::damage;
     return finding;
   }
@@ -228,17 +237,21 @@ void tell_missing_ranks(Checkpoint& checkpoint, const std::vector<std::string>& 
   if (last <= ranks.size()) return;
   std::uint64_t first_missing = 1;
   while (ranks.contains(first_missing)) ++first_missing;
-  checkpoint.findings.add_first(Finding(Code::missing_shard, concat(last - ranks.size(), " of ", last, " ranks wrote no file that is here; the first of them is ", first_missing)));
+  checkpoint.findings.add_first(
+      Finding(Code::missing_shard,
+              concat(last - ranks.size(), " of ", last, " ranks wrote no file that is here; the first of them is ", first_missing)));
   checkpoint.complete = false;
 }
 
 }  // namespace
 
 bool is_dcp_safetensors_name(std::string_view name) {
-  return name.starts_with(kPrefix) && name.ends_with(".safetensors") && name.find("-model-") != std::string_view::npos && rank_of(name) != 0;
+  return name.starts_with(kPrefix) && name.ends_with(".safetensors") && name.find("-model-") != std::string_view::npos &&
+         rank_of(name) != 0;
 }
 
-Result<std::optional<Checkpoint>> open_dcp_safetensors(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits) {
+Result<std::optional<Checkpoint>> open_dcp_safetensors(const FileSet& files, std::span<const FileSet::Entry> entries,
+                                                       const Limits& limits) {
   std::vector<std::string> names;
   for (const FileSet::Entry& entry : entries)
     if (!entry.folder && is_dcp_safetensors_name(entry.name)) names.push_back(entry.name);

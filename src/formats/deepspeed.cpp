@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // latest                                                          the tag, which names the folder
 // <tag>/mp_rank_<mm>_model_states.pt                              stages 1 and 2: {"module": {…}, "param_shapes": [{name: size, …}, …],
-//                                                                 "buffer_names": […], "shared_params": {name: name}, "frozen_param_shapes": {…},
-//                                                                 "frozen_param_fragments": {…}, "ds_version": …}
+//                                                                 "buffer_names": […], "shared_params": {name: name},
+//                                                                 "frozen_param_shapes": {…}, "frozen_param_fragments": {…}, "ds_version":
+//                                                                 …}
 // <tag>/zero_pp_rank_<r>_mp_rank_<mm>_model_states.pt             stage 3: the same on every rank, the module's weights empty
 // <tag>/[bf16_|fp16_]zero_pp_rank_<r>_mp_rank_<mm>_optim_states.pt   {"optimizer_state_dict": {"zero_stage": n, "partition_count": ranks,
-//                                                                 "single_partition_of_fp32_groups" or, in stage 3, "fp32_flat_groups": [1-D, …]}}
+//                                                                 "single_partition_of_fp32_groups" or, in stage 3, "fp32_flat_groups":
+//                                                                 [1-D, …]}}
 //
 // Stages 1 and 2: the ranks' parts of group g, one behind the other, are the parameters of param_shapes[g] in order, padded at the end to a
-// multiple of 2 * ranks. Stage 3: each parameter of n elements is dealt out in pieces of ceil(n / ranks), rank r has the r-th, the last padded; in
-// a rank the pieces of all parameters follow each other through its groups.
+// multiple of 2 * ranks. Stage 3: each parameter of n elements is dealt out in pieces of ceil(n / ranks), rank r has the r-th, the last
+// padded; in a rank the pieces of all parameters follow each other through its groups.
 #include "formats/deepspeed.hpp"
 
 #include <algorithm>
@@ -32,7 +34,8 @@ using torch::ZeroParameter;
 
 constexpr std::uint64_t kTagBytes = 256;
 constexpr std::uint32_t kModelRanks = 1024;
-constexpr std::uint64_t kRanksTried = 64;  // where no file says how many there are
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;  // parameters times ranks
+constexpr std::uint64_t kRanksTried = 64;                     // where no file says how many there are
 constexpr std::string_view kStep = "global_step";
 constexpr std::string_view kModelEnd = "_model_states.pt";
 constexpr std::string_view kOptimEnds[] = {"_optim_states.pt", "optim_states.pt"};
@@ -58,7 +61,7 @@ class ModelRank {
   const std::string& name() const { return name_; }
 
  private:
-  Result<std::shared_ptr<ZeroFile>> open_file(const std::string& name, Code absent);
+  Result<std::shared_ptr<ZeroFile>> open_file(const std::string& name);
   Result<bool> open_models();
   Result<bool> open_states();
   Result<std::shared_ptr<ZeroFile>> open_state(std::uint64_t rank);
@@ -70,7 +73,8 @@ class ModelRank {
   void describe(Checkpoint& checkpoint);
   void tell_missing(Checkpoint& checkpoint);
   std::uint64_t group_size(std::uint64_t rank, std::size_t group) const;
-  void add_joined(Checkpoint& checkpoint, const std::string& name, const ZeroParameter& parameter, const std::vector<Run>& runs, const std::string& fragment);
+  void add_joined(Checkpoint& checkpoint, const std::string& name, const ZeroParameter& parameter, const std::vector<Run>& runs,
+                  const std::string& fragment);
   std::optional<Finding> join(Checkpoint& checkpoint, Tensor& tensor, const std::vector<Run>& runs, const std::string& fragment);
   void add_copy(Checkpoint& checkpoint, const std::string& name, const ZeroFile& file, const Tensor& tensor);
 
@@ -88,28 +92,26 @@ class ModelRank {
 };
 
 /// Null where it is not there; one that cannot be read is remembered.
-Result<std::shared_ptr<ZeroFile>> ModelRank::open_file(const std::string& name, Code absent) {
+Result<std::shared_ptr<ZeroFile>> ModelRank::open_file(const std::string& name) {
   auto source = files_.open(folder_ + name);
-  if (!source && source.error().code() == absent) return std::shared_ptr<ZeroFile>();
-  if (!source) return fail(std::move(source).error().in_file(folder_ + name));
-  auto part = open_single(files_, folder_ + name, *std::move(source), limits_);
-  if (!part && part.error().code() == Code::need_range) return fail(std::move(part).error());
-  if (!part) {
-    if (!unreadable_) unreadable_ = std::move(part).error();
-    return std::shared_ptr<ZeroFile>();
-  }
-  return std::make_shared<ZeroFile>(*std::move(part));
+  if (!source && source.error().code() == Code::no_such_file) return std::shared_ptr<ZeroFile>();
+  auto part = source ? open_single(files_, folder_ + name, *std::move(source), limits_)
+                     : Result<Checkpoint>(fail(std::move(source).error().in_file(folder_ + name)));
+  if (part) return std::make_shared<ZeroFile>(*std::move(part));
+  if (part.error().code() == Code::need_range || part.error().code() == Code::path_escapes) return fail(std::move(part).error());
+  if (!unreadable_) unreadable_ = std::move(part).error();
+  return std::shared_ptr<ZeroFile>();
 }
 
 Result<bool> ModelRank::open_models() {
-  ASSAY_TRY(auto whole, open_file(concat(name_, kModelEnd), Code::no_such_file));
+  ASSAY_TRY(auto whole, open_file(concat(name_, kModelEnd)));
   if (whole) {
     model_ = whole;
     models_.push_back(std::move(whole));
     return true;
   }
   for (std::uint64_t rank = 0; rank < std::max(ranks_, std::uint64_t{1}); ++rank) {
-    ASSAY_TRY(auto file, open_file(concat("zero_pp_rank_", rank, '_', name_, kModelEnd), Code::no_such_file));
+    ASSAY_TRY(auto file, open_file(concat("zero_pp_rank_", rank, '_', name_, kModelEnd)));
     models_.push_back(std::move(file));
   }
   const auto first = std::ranges::find_if(models_, [](const auto& file) { return file != nullptr; });
@@ -120,7 +122,7 @@ Result<bool> ModelRank::open_models() {
 Result<std::shared_ptr<ZeroFile>> ModelRank::open_state(std::uint64_t rank) {
   for (const std::string_view prefix : kOptimPrefixes) {
     for (const std::string_view end : kOptimEnds) {
-      ASSAY_TRY(auto file, open_file(concat(prefix, "zero_pp_rank_", rank, '_', name_, end), Code::no_such_file));
+      ASSAY_TRY(auto file, open_file(concat(prefix, "zero_pp_rank_", rank, '_', name_, end)));
       if (file) return file;
     }
   }
@@ -136,7 +138,8 @@ Result<bool> ModelRank::open_states() {
   if (!file) return false;
   ranks_ = std::max<std::uint64_t>(torch::zero_partition_count(*file), first);
   stage_ = torch::zero_stage(*file);
-  if (ranks_ > limits_.shards) return fail(Code::limit_exceeded, concat("a partition count of ", ranks_, ", the limit is ", limits_.shards, " files"));
+  if (ranks_ > limits_.shards)
+    return fail(Code::limit_exceeded, concat("a partition count of ", ranks_, ", the limit is ", limits_.shards, " files"));
   states_.resize(static_cast<std::size_t>(ranks_));
   for (std::uint64_t rank = 0; rank < ranks_; ++rank) {
     auto& state = states_[static_cast<std::size_t>(rank)];
@@ -209,7 +212,8 @@ void ModelRank::list_frozen(Checkpoint& checkpoint, const std::string& prefix) {
     }
     // One piece a rank, as of the parameters that are trained.
     std::vector<Run> runs;
-    const std::uint64_t ranks = std::max<std::uint64_t>(models_.size(), 1), piece = parameter.numel / ranks + (parameter.numel % ranks != 0);
+    const std::uint64_t ranks = std::max<std::uint64_t>(models_.size(), 1),
+                        piece = parameter.numel / ranks + (parameter.numel % ranks != 0);
     for (std::uint64_t rank = 0; rank < ranks && rank * piece < parameter.numel; ++rank)
       runs.push_back({rank, 0, std::min(piece, parameter.numel - rank * piece), rank * piece});
     add_joined(checkpoint, name, parameter, runs, concat(kTable, '.', parameter.name));
@@ -230,6 +234,7 @@ void ModelRank::list_parameters(Checkpoint& checkpoint, const std::string& prefi
   const std::size_t groups = known == states_.end() ? 0 : (*known)->groups.size();
   const std::vector<ZeroGroup> shapes = torch::zero_parameters(*model_);
   std::uint64_t through = 0;  // stage 3: in every rank, through its groups
+  std::uint64_t steps = 0;
   for (std::size_t g = 0; g < shapes.size(); ++g) {
     std::uint64_t at = 0, held = 0, before = 0;
     if (stage_ < 3) {
@@ -237,12 +242,15 @@ void ModelRank::list_parameters(Checkpoint& checkpoint, const std::string& prefi
       for (std::uint64_t rank = 0; rank < ranks_ && g < groups; ++rank) held += group_size(rank, g);
     }
     for (const ZeroParameter& parameter : shapes[g].parameters) {
+      if ((steps += ranks_) > kMostSteps)
+        return checkpoint.add(Finding(Code::limit_exceeded, concat("parameters times ranks exceed ", kMostSteps, "; not all are listed")));
       std::vector<Run> runs;
       if (stage_ < 3) {
         // Where it begins and ends in the vector that the ranks' parts make up.
         std::uint64_t begin = 0;
         for (std::uint64_t rank = 0; rank < ranks_; ++rank) {
-          const std::uint64_t size = group_size(rank, g), end = begin + size, from = std::max(at, begin), to = std::min(at + parameter.numel, end);
+          const std::uint64_t size = group_size(rank, g), end = begin + size, from = std::max(at, begin),
+                              to = std::min(at + parameter.numel, end);
           if (from < to) runs.push_back({rank, before + from - begin, to - from, from - at});
           begin = end;
         }
@@ -258,16 +266,21 @@ void ModelRank::list_parameters(Checkpoint& checkpoint, const std::string& prefi
     }
     const std::uint64_t align = 2 * std::max<std::uint64_t>(ranks_, 1);
     if (stage_ < 3 && (at + align - 1) / align != (held + align - 1) / align)
-      checkpoint.add(Finding(Code::size_mismatch, concat("the parameters of group ", g, " have ", grouped(at), " elements, the ranks hold ", grouped(held)), {}, {{"expected", at}, {"found", held}}));
+      checkpoint.add(Finding(Code::size_mismatch,
+                             concat("the parameters of group ", g, " have ", grouped(at), " elements, the ranks hold ", grouped(held)), {},
+                             {{"expected", at}, {"found", held}}));
   }
   if (stage_ < 3) return;
   std::uint64_t held = 0;
   for (std::size_t g = 0; g < groups; ++g) held += group_size(0, g);
   if (through != held)
-    checkpoint.add(Finding(Code::size_mismatch, concat("the parameters need ", grouped(through), " elements of every rank, rank 0 holds ", grouped(held)), {}, {{"expected", through}, {"found", held}}));
+    checkpoint.add(Finding(Code::size_mismatch,
+                           concat("the parameters need ", grouped(through), " elements of every rank, rank 0 holds ", grouped(held)), {},
+                           {{"expected", through}, {"found", held}}));
 }
 
-/// Cuts the runs where the rank's groups end, and joins what they name; of a frozen parameter `fragment` names the tensor in the model states.
+/// Cuts the runs where the rank's groups end, and joins what they name; of a frozen parameter `fragment` names the tensor in the model
+/// states.
 std::optional<Finding> ModelRank::join(Checkpoint& checkpoint, Tensor& tensor, const std::vector<Run>& runs, const std::string& fragment) {
   std::vector<Chunk> chunks;
   std::uint64_t covered = 0;
@@ -275,7 +288,9 @@ std::optional<Finding> ModelRank::join(Checkpoint& checkpoint, Tensor& tensor, c
   Storage plain;
   for (const Run& run : runs) {
     const auto& file = (fragment.empty() ? states_ : models_)[static_cast<std::size_t>(run.rank)];
-    if (!file) return Finding(Code::missing_shard, concat("rank ", run.rank, " holds ", grouped(run.count), " of its elements, and its file is not there"));
+    if (!file)
+      return Finding(Code::missing_shard,
+                     concat("rank ", run.rank, " holds ", grouped(run.count), " of its elements, and its file is not there"));
     std::vector<ZeroFile::FlatGroup> parts = file->groups;
     if (const Tensor* const piece = fragment.empty() ? nullptr : file->find(fragment)) parts = {{piece, piece->numel}};
     else if (!fragment.empty()) parts.clear();
@@ -283,7 +298,8 @@ std::optional<Finding> ModelRank::join(Checkpoint& checkpoint, Tensor& tensor, c
     for (const auto& [part, numel] : parts) {
       const auto end = checked_add(begin, numel).value_or(begin);
       if (left != 0 && from < end) {
-        if (auto wrong = torch::zero_part_fault(*file, *part)) return Finding(wrong->code(), concat("rank ", run.rank, ": ", wrong->what()), Where{.file = file->part.files[0].name});
+        if (auto wrong = torch::zero_part_fault(*file, *part))
+          return Finding(wrong->code(), concat("rank ", run.rank, ": ", wrong->what()), Where{.file = file->part.files[0].name});
         const std::uint64_t n = std::min(left, end - from), unit = bits_to_bytes(dtype_bits(part->dtype));
         if (!chunks.empty() && part->dtype != tensor.dtype) return Finding(Code::size_mismatch, "its parts are of different dtypes");
         tensor.dtype = part->dtype;
@@ -297,9 +313,12 @@ std::optional<Finding> ModelRank::join(Checkpoint& checkpoint, Tensor& tensor, c
       }
       begin = end;
     }
-    if (left != 0) return Finding(Code::out_of_storage, concat("rank ", run.rank, " holds ", grouped(left), " elements fewer than it needs"), Where{.file = file->part.files[0].name});
+    if (left != 0)
+      return Finding(Code::out_of_storage, concat("rank ", run.rank, " holds ", grouped(left), " elements fewer than it needs"),
+                     Where{.file = file->part.files[0].name});
   }
-  if (covered != tensor.numel) return Finding(Code::out_of_storage, concat("the ranks hold ", grouped(covered), " of its ", grouped(tensor.numel), " elements"));
+  if (covered != tensor.numel)
+    return Finding(Code::out_of_storage, concat("the ranks hold ", grouped(covered), " of its ", grouped(tensor.numel), " elements"));
   plain.nbytes = tensor.numel * bits_to_bytes(dtype_bits(tensor.dtype));
   plain.file = file_index;
   if (chunks.size() != 1) plain.producer = join_chunks({tensor.numel}, bits_to_bytes(dtype_bits(tensor.dtype)), std::move(chunks));
@@ -308,7 +327,8 @@ std::optional<Finding> ModelRank::join(Checkpoint& checkpoint, Tensor& tensor, c
   return std::nullopt;
 }
 
-void ModelRank::add_joined(Checkpoint& checkpoint, const std::string& name, const ZeroParameter& parameter, const std::vector<Run>& runs, const std::string& fragment) {
+void ModelRank::add_joined(Checkpoint& checkpoint, const std::string& name, const ZeroParameter& parameter, const std::vector<Run>& runs,
+                           const std::string& fragment) {
   Tensor tensor;
   tensor.name = checkpoint.arena().text(name);
   tensor.dtype = DType::f32;
@@ -358,11 +378,20 @@ void ModelRank::describe(Checkpoint& checkpoint) {
     if (!tensor.name.starts_with("module.") || tensor.numel == 0) continue;
     if (std::ranges::find(buffers, tensor.name.substr(7)) == buffers.end()) ++copies, copy_bytes += tensor.nbytes();
   }
-  add_text("optimizer_state", concat(grouped(state_bytes), " bytes in ", counted(static_cast<std::uint64_t>(std::ranges::count_if(states_, [](const auto& file) { return file != nullptr; })), "file", "files"), ", not listed"));
-  if (copies != 0) add_text("module", concat(counted(copies, "tensor", "tensors"), " of ", grouped(copy_bytes), " bytes as they are trained, in ", quote(model.part.files[0].name)));
-  constexpr std::string_view kTables[] = {"param_shapes", "frozen_param_shapes", "buffer_names", "shared_params", "sparse_tensor_module_names"};
+  add_text("optimizer_state",
+           concat(grouped(state_bytes), " bytes in ",
+                  counted(static_cast<std::uint64_t>(std::ranges::count_if(states_, [](const auto& file) { return file != nullptr; })),
+                          "file", "files"),
+                  ", not listed"));
+  if (copies != 0)
+    add_text("module", concat(counted(copies, "tensor", "tensors"), " of ", grouped(copy_bytes), " bytes as they are trained, in ",
+                              quote(model.part.files[0].name)));
+  constexpr std::string_view kTables[] = {"param_shapes", "frozen_param_shapes", "buffer_names", "shared_params",
+                                          "sparse_tensor_module_names"};
   for (const MetadataEntry& entry : model.part.metadata)
-    if (entry.kind != MetadataEntry::Kind::null && std::ranges::none_of(kTables, [&](std::string_view table) { return entry.key.starts_with(table); })) checkpoint.metadata.push_back(entry);
+    if (entry.kind != MetadataEntry::Kind::null &&
+        std::ranges::none_of(kTables, [&](std::string_view table) { return entry.key.starts_with(table); }))
+      checkpoint.metadata.push_back(entry);
 }
 
 void ModelRank::tell_missing(Checkpoint& checkpoint) {
@@ -375,14 +404,17 @@ void ModelRank::tell_missing(Checkpoint& checkpoint) {
     checkpoint.add(std::move(finding));
   }
   for (const std::string& name : missing_)
-    checkpoint.add(Finding(Code::missing_shard, concat(quote(name), " is not there, nor under another of its names; the partition count is ", ranks_), Where{.file = folder_ + name}));
+    checkpoint.add(Finding(Code::missing_shard,
+                           concat(quote(name), " is not there, nor under another of its names; the partition count is ", ranks_),
+                           Where{.file = folder_ + name}));
 }
 
 void ModelRank::list(Checkpoint& checkpoint, const std::string& prefix) {
   add_files(checkpoint);
   tell_missing(checkpoint);
   if (!model_) {
-    checkpoint.add(Finding(Code::missing_shard, concat("no file of model states is there for ", name_, "; nothing says what the ", ranks_, " parts mean")));
+    checkpoint.add(Finding(Code::missing_shard,
+                           concat("no file of model states is there for ", name_, "; nothing says what the ", ranks_, " parts mean")));
     return;
   }
   describe(checkpoint);
@@ -422,13 +454,17 @@ Probe probe_deepspeed(const ProbeInput&) { return {}; }
 
 Result<Checkpoint> open_deepspeed(const OpenInput& input) {
   const std::size_t slash = input.name.rfind('/');
-  ASSAY_TRY(auto checkpoint, open_in(input.files, std::string(input.name.substr(0, slash == std::string_view::npos ? 0 : slash + 1)), input.limits));
+  ASSAY_TRY(auto checkpoint,
+            open_in(input.files, std::string(input.name.substr(0, slash == std::string_view::npos ? 0 : slash + 1)), input.limits));
   if (checkpoint) return *std::move(checkpoint);
   return fail(Code::unknown_format, "no files of a ZeRO checkpoint beside it");
 }
 
-Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits) {
-  const auto has = [&](auto&& test) { return std::ranges::any_of(entries, [&](const FileSet::Entry& entry) { return !entry.folder && test(entry.name); }); };
+Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, std::span<const FileSet::Entry> entries,
+                                                        const Limits& limits) {
+  const auto has = [&](auto&& test) {
+    return std::ranges::any_of(entries, [&](const FileSet::Entry& entry) { return !entry.folder && test(entry.name); });
+  };
   if (has(is_state_name)) return open_in(files, "", limits);
   if (!has([](std::string_view name) { return name == "latest"; })) {
     // The last of the steps that were saved.
@@ -442,7 +478,8 @@ Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, st
   std::string_view tag = text.view().text();
   tag = tag.substr(0, tag.find_first_of("\r\n"));
   while (tag.ends_with(' ')) tag.remove_suffix(1);
-  if (tag.empty() || source->size() > kTagBytes || std::ranges::any_of(tag, [](char c) { return static_cast<unsigned char>(c) < ' '; })) return std::nullopt;
+  if (tag.empty() || source->size() > kTagBytes || std::ranges::any_of(tag, [](char c) { return static_cast<unsigned char>(c) < ' '; }))
+    return std::nullopt;
   auto opened = open_in(files, concat(tag, '/'), limits);
   if (!opened && opened.error().code() == Code::path_escapes) return std::nullopt;
   if (!opened || !*opened) return opened;

@@ -13,8 +13,9 @@ namespace assay::formats {
 Probe probe_deepspeed(const ProbeInput& input);
 Result<Checkpoint> open_deepspeed(const OpenInput& input);
 
-/// The checkpoint of a folder: of one that holds the ranks' files, or of the one that its file "latest" names. Nothing where there are no such files.
-/// Reads the pickles of all of them; the weights are read rank by rank when they are asked for.
-Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits);
+/// The checkpoint of a folder: of one that holds the ranks' files, or of the one that its file "latest" names. Nothing where there are no
+/// such files. Reads the pickles of all of them; the weights are read rank by rank when they are asked for.
+Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, std::span<const FileSet::Entry> entries,
+                                                        const Limits& limits);
 
 }  // namespace assay::formats

@@ -18,6 +18,7 @@
 #include "formats/dcp_safetensors.hpp"
 #include "formats/deepspeed.hpp"
 #include "formats/shard_merge.hpp"
+#include "formats/torch_dcp.hpp"
 
 namespace assay::formats {
 
@@ -311,28 +312,10 @@ Result<Checkpoint> open_index(const OpenInput& input) {
   return Folder(input.files, std::move(entries), input.limits).open_index(input.name);
 }
 
-namespace {
-
-constexpr std::string_view kDistributed = ".distcp";
-
-/// A folder that a .metadata describes, or one of the files that it names. One of something else leaves the folder to the others.
-Result<std::optional<Checkpoint>> open_distributed(const FileSet& files, std::span<const FileSet::Entry> entries, const Limits& limits) {
-  const auto found = std::ranges::find(entries, std::string_view(".metadata"), &FileSet::Entry::name);
-  if (found == entries.end() || found->folder) return std::nullopt;
-  ASSAY_TRY(auto source, files.open(found->name));
-  auto checkpoint = open_single(files, found->name, std::move(source), limits);
-  const bool names_it = files.primary().empty() || (checkpoint && std::ranges::find(checkpoint->files, files.primary(), &CheckpointFile::name) != checkpoint->files.end());
-  if (checkpoint && checkpoint->format == "torch-dcp" && names_it) return std::optional(*std::move(checkpoint));
-  if (!checkpoint && (checkpoint.error().code() == Code::need_range || entries.size() == 1)) return fail(std::move(checkpoint).error());
-  return std::nullopt;
-}
-
-}  // namespace
-
 Result<std::optional<Checkpoint>> open_set(const FileSet& files, const Limits& limits) {
   const std::string& primary = files.primary();
   // Only weights have sets; everything else is spared the listing.
-  const bool distributed_part = primary.ends_with(kDistributed);
+  const bool distributed_part = primary.ends_with(".distcp");
   if (!primary.empty() && !weights_rank(primary) && !distributed_part) return std::nullopt;
   auto entries = files.list();
   if (!entries) {
@@ -340,7 +323,7 @@ Result<std::optional<Checkpoint>> open_set(const FileSet& files, const Limits& l
     return std::nullopt;
   }
   if (primary.empty() || distributed_part) {
-    ASSAY_TRY(auto distributed, open_distributed(files, *entries, limits));
+    ASSAY_TRY(auto distributed, open_dcp_folder(files, *entries, limits));
     if (distributed) return distributed;
   }
   if (primary.empty() || is_dcp_safetensors_name(primary)) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A FlatBuffer (containers/flatbuffer.hpp) of identifier "PTMF". The tables, fields counted from 0:
 //
-//   Module          0 bytecode version u32, 3 state object u32, 4 values [IValue], 6 storages [StorageData], 7 types [ObjectType]; values are named
+//   Module          0 bytecode version u32, 3 state object u32, 4 values [IValue], 6 storages [StorageData], 7 types [ObjectType]; values
+//   are named
 //                   by their number
-//   IValue          0 kind u8, 1 what it is: 1 i64, 2 bool, 3 f64, 4 f64 f64 (complex), 5 TensorMetadata, 6 String, 7 List, 8 Tuple, 9 Dict,
+//   IValue          0 kind u8, 1 what it is: 1 i64, 2 bool, 3 f64, 4 f64 f64 (complex), 5 TensorMetadata, 6 String, 7 List, 8 Tuple, 9
+//   Dict,
 //                   10 Object, 11 [i64], 12 [f64], 13 [bool], 14 Device, 15 EnumValue, 16 Function
 //   TensorMetadata  0 storage u32, 1 c10 scalar type i8, 2 storage offset i32, 3 sizes [i32], 4 strides [i32], 5 requires_grad bool,
 //                   6 QuantizedSchema
@@ -33,7 +35,25 @@ constexpr std::string_view kMagic = "PTMF";
 constexpr std::uint32_t kTextBytes = 4096;
 constexpr std::uint32_t kListShown = 32;  // plain values that stay one entry
 
-enum Kind : std::uint8_t { none, integer, boolean, real, complex, tensor, text, list, tuple, dict, object, integers, reals, booleans, device, enumeration, function };
+enum Kind : std::uint8_t {
+  none,
+  integer,
+  boolean,
+  real,
+  complex,
+  tensor,
+  text,
+  list,
+  tuple,
+  dict,
+  object,
+  integers,
+  reals,
+  booleans,
+  device,
+  enumeration,
+  function
+};
 
 class MobileStorages final : public torch::StorageSource {
  public:
@@ -106,10 +126,12 @@ void Lister::add_text(const Item& item, MetadataEntry::Kind kind, const std::str
 
 Result<void> Lister::read_sizes(const Table& metadata, unsigned field, std::string_view what, std::vector<std::uint64_t>& out) {
   ASSAY_TRY(const Vector sizes, reader_.vector_field(metadata, field, 4));
-  if (sizes.count > limits_.rank) return fail(Code::limit_exceeded, concat(what, " has ", sizes.count, " dimensions, the limit is ", limits_.rank));
+  if (sizes.count > limits_.rank)
+    return fail(Code::limit_exceeded, concat(what, " has ", sizes.count, " dimensions, the limit is ", limits_.rank));
   for (std::uint32_t i = 0; i < sizes.count; ++i) {
     ASSAY_TRY(const std::int32_t size, reader_.number<std::int32_t>(sizes.at + 4 * std::uint64_t{i}));
-    if (size < 0) return fail(field == 3 ? Code::bad_shape : Code::bad_stride, concat(what, " holds ", size, ", which is no size in elements"));
+    if (size < 0)
+      return fail(field == 3 ? Code::bad_shape : Code::bad_stride, concat(what, " holds ", size, ", which is no size in elements"));
     out.push_back(static_cast<std::uint64_t>(size));
   }
   return {};
@@ -154,12 +176,14 @@ Result<void> Lister::list_quantized(const Item& item, const Table& schema, std::
       *parts[i] = checkpoint_.tensors[part];
     }
     Tensor& whole = checkpoint_.tensors[index];
-    const bool fits = quantizer.axis < whole.shape.size() && quantizer.scales.numel == whole.shape[quantizer.axis] && quantizer.zero_points.numel == quantizer.scales.numel;
+    const bool fits = quantizer.axis < whole.shape.size() && quantizer.scales.numel == whole.shape[quantizer.axis] &&
+                      quantizer.zero_points.numel == quantizer.scales.numel;
     if (!fits) {
       checkpoint_.refuse(whole, Finding(Code::malformed_tensor, "its scales and zero points are not one for each channel"));
       return {};
     }
-    if (dtype_info(quantizer.zero_points.dtype).kind == DTypeKind::real) quantizer.scheme = Quantizer::Scheme::per_channel_affine_float_qparams;
+    if (dtype_info(quantizer.zero_points.dtype).kind == DTypeKind::real)
+      quantizer.scheme = Quantizer::Scheme::per_channel_affine_float_qparams;
   }
   checkpoint_.tensors[index].quantizer = static_cast<std::uint32_t>(checkpoint_.quantizers.size());
   checkpoint_.quantizers.push_back(quantizer);
@@ -240,7 +264,8 @@ Result<void> Lister::push_dict(const Item& item, const Table& table) {
 }
 
 Result<void> Lister::visit(const Item& item) {
-  if (item.value >= values_.count) return fail(Code::malformed_tensor, concat(quote(item.path), " is value ", item.value, " of ", values_.count));
+  if (item.value >= values_.count)
+    return fail(Code::malformed_tensor, concat(quote(item.path), " is value ", item.value, " of ", values_.count));
   ASSAY_TRY(const Table holder, reader_.table_of(values_, item.value));
   ASSAY_TRY(const std::uint8_t kind, reader_.number_field<std::uint8_t>(holder, 0));
   ASSAY_TRY(const auto at, reader_.reference(holder, 1));
@@ -305,7 +330,13 @@ Result<void> Lister::visit(const Item& item) {
       return {};
     }
     case function: return {};
-    default: add_text(item, MetadataEntry::Kind::object, kind == reals ? "list of numbers" : kind == booleans ? "list of booleans" : kind == complex ? "complex number" : "value"); return {};
+    default:
+      add_text(item, MetadataEntry::Kind::object,
+               kind == reals      ? "list of numbers"
+               : kind == booleans ? "list of booleans"
+               : kind == complex  ? "complex number"
+                                  : "value");
+      return {};
   }
 }
 
@@ -320,7 +351,8 @@ Result<void> Lister::run(const Table& module) {
     const Item item = std::move(stack_.back());
     stack_.pop_back();
     if (++visits_ > most || item.depth > limits_.walk_depth || item.path.size() > limits_.name_bytes) {
-      checkpoint_.add(Finding(Code::limit_exceeded, concat("the module's values go on for more than ", most, " steps or ", limits_.walk_depth, " levels; not all are listed")));
+      checkpoint_.add(Finding(Code::limit_exceeded, concat("the module's values go on for more than ", most, " steps or ",
+                                                           limits_.walk_depth, " levels; not all are listed")));
       break;
     }
     auto visited = visit(item);

@@ -3,7 +3,8 @@
 //   {"protoVersion": "5", "producerName": …, "mainModule": Module, "tensors": [Tensor, …]}
 //   Module  {"name": …, "submodules": [Module, …], "parameters": [{"name": …, "tensorId": "0", "isBuffer": false}, …],
 //            "attributes": [{"name": …, "type": …, "id": "0"}, …]}
-//   Tensor  {"dims": ["2", "3"], "strides": ["3", "1"], "offset": "0", "dataType": "FLOAT", "requiresGrad": true, "data": {"key": "tensors/0"},
+//   Tensor  {"dims": ["2", "3"], "strides": ["3", "1"], "offset": "0", "dataType": "FLOAT", "requiresGrad": true, "data": {"key":
+//   "tensors/0"},
 //            "isQuantized": false, "scale": 1, "zeroPoint": "0"}
 // <root>/tensors/<n>   the bytes of a storage, which several tensors may look into; offset and strides in elements
 // <root>/attributes.pkl   a list or tuple of the attributes' values; tensors among them by their number in the table above
@@ -30,9 +31,10 @@ constexpr struct {
   std::string_view name;
   DType dtype, quantized;
 } kTypes[] = {
-    {"FLOAT", DType::f32, DType::unknown}, {"DOUBLE", DType::f64, DType::unknown}, {"FLOAT16", DType::f16, DType::unknown}, {"INT32", DType::i32, DType::qi32},
-    {"INT64", DType::i64, DType::unknown}, {"INT16", DType::i16, DType::unknown},  {"INT8", DType::i8, DType::qi8},         {"UINT8", DType::u8, DType::qu8},
-    {"BYTE", DType::u8, DType::qu8},       {"UINT16", DType::u16, DType::unknown}, {"BOOL", DType::bool_, DType::unknown},  {"BFLOAT16", DType::bf16, DType::unknown},
+    {"FLOAT", DType::f32, DType::unknown},  {"DOUBLE", DType::f64, DType::unknown}, {"FLOAT16", DType::f16, DType::unknown},
+    {"INT32", DType::i32, DType::qi32},     {"INT64", DType::i64, DType::unknown},  {"INT16", DType::i16, DType::unknown},
+    {"INT8", DType::i8, DType::qi8},        {"UINT8", DType::u8, DType::qu8},       {"BYTE", DType::u8, DType::qu8},
+    {"UINT16", DType::u16, DType::unknown}, {"BOOL", DType::bool_, DType::unknown}, {"BFLOAT16", DType::bf16, DType::unknown},
 };
 
 struct TableTensor {
@@ -148,7 +150,8 @@ class Reader final : public json::Handler {
 
 class Lister {
  public:
-  Lister(const torch::Archive& archive, Checkpoint& checkpoint, const Reader& model, const torch::PickleInfo& no_pickle, torch::StorageSource& storages)
+  Lister(const torch::Archive& archive, Checkpoint& checkpoint, const Reader& model, const torch::PickleInfo& no_pickle,
+         torch::StorageSource& storages)
       : archive_(archive), checkpoint_(checkpoint), model_(model), table_(checkpoint, no_pickle, storages, archive.limits) {}
   Result<void> run();
 
@@ -179,7 +182,8 @@ Result<void> Lister::add(const std::string& name, std::int64_t id, bool paramete
   if (!known) read = fail(Code::malformed_tensor, concat("it is tensor ", id, " of ", model_.tensors.size()));
   for (const auto* const list : {&tensor.dims, &tensor.strides}) {
     for (const std::int64_t n : *list) {
-      if (n < 0 && read) read = fail(list == &tensor.dims ? Code::bad_shape : Code::bad_stride, concat("it holds ", n, ", which is no size in elements"));
+      if (n < 0 && read)
+        read = fail(list == &tensor.dims ? Code::bad_shape : Code::bad_stride, concat("it holds ", n, ", which is no size in elements"));
       (list == &tensor.dims ? spec.shape : spec.stride).push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0)));
     }
   }
@@ -214,9 +218,11 @@ Result<void> Lister::list_attribute(const Member& member, const torch::Graph& gr
   entry.key = checkpoint_.arena().text(name);
   entry.kind = MetadataEntry::Kind::object;
   if (const auto number = torch::integer_of(graph, value)) entry.kind = MetadataEntry::Kind::integer, entry.integer = *number;
-  else if (torch::kind_of(graph, value) == torch::Kind::boolean) entry.kind = MetadataEntry::Kind::boolean, entry.boolean = graph.boolean(value);
+  else if (torch::kind_of(graph, value) == torch::Kind::boolean)
+    entry.kind = MetadataEntry::Kind::boolean, entry.boolean = graph.boolean(value);
   else if (torch::kind_of(graph, value) == torch::Kind::real) entry.kind = MetadataEntry::Kind::real, entry.real = graph.real(value);
-  else if (torch::kind_of(graph, value) == torch::Kind::text) entry.kind = MetadataEntry::Kind::text, entry.text = checkpoint_.arena().text(graph.text(value));
+  else if (torch::kind_of(graph, value) == torch::Kind::text)
+    entry.kind = MetadataEntry::Kind::text, entry.text = checkpoint_.arena().text(graph.text(value));
   else entry.text = checkpoint_.arena().text(pickle::describe(graph, value));
   checkpoint_.metadata.push_back(entry);
   return {};
@@ -236,7 +242,8 @@ Result<void> Lister::list_attributes() {
   }
   const torch::Node root = graph.salvage_root();
   for (const Member& attribute : model_.attributes)
-    if (attribute.id >= 0) ASSAY_CHECK(list_attribute(attribute, graph, torch::item_at(graph, root, static_cast<std::size_t>(attribute.id))));
+    if (attribute.id >= 0)
+      ASSAY_CHECK(list_attribute(attribute, graph, torch::item_at(graph, root, static_cast<std::size_t>(attribute.id))));
   return {};
 }
 
@@ -256,8 +263,10 @@ Result<void> list_model_json(const torch::Archive& archive, Checkpoint& checkpoi
   auto block = zip::read_member(*archive.source, member, archive.limits.json_bytes, archive.limits);
   if (!block) return fail(std::move(block).error().in_member(member.name));
   Reader model;
-  if (auto parsed = json::parse(block->view(), model, archive.limits); !parsed) return fail(std::move(parsed).error().in_member(member.name));
-  if (model.modules.empty()) return fail(Error(Code::zip_without_checkpoint, "an archive with model.json, which describes no torch module").in_member(member.name));
+  if (auto parsed = json::parse(block->view(), model, archive.limits); !parsed)
+    return fail(std::move(parsed).error().in_member(member.name));
+  if (model.modules.empty())
+    return fail(Error(Code::zip_without_checkpoint, "an archive with model.json, which describes no torch module").in_member(member.name));
   MetadataEntry entry;
   entry.kind = MetadataEntry::Kind::integer;
   entry.key = "protoVersion";

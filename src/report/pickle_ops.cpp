@@ -20,10 +20,10 @@ using pickle::Node;
 using pickle::Opcode;
 using pickle::Traced;
 
-constexpr std::size_t kShownResult = 60;     // columns of what an opcode leaves on the stack
+constexpr std::size_t kShownResult = 60;  // columns of what an opcode leaves on the stack
 constexpr std::size_t kShownArgument = 1000;
 constexpr std::size_t kDeepestIndent = 16;
-constexpr std::size_t kOpcodeColumns = 12;   // of an opcode's name; longer ones push what follows
+constexpr std::size_t kOpcodeColumns = 12;  // of an opcode's name; longer ones push what follows
 constexpr std::size_t kHexBytes = 64;
 constexpr std::uint64_t kStopEvery = 1024;
 
@@ -31,12 +31,15 @@ bool fetches(const Opcode& op) { return op.name == "GET" || op.name == "BINGET" 
 bool closes_mark(const Opcode& op) { return op.effect.starts_with("M ") || op.effect.find(" M ") != std::string_view::npos; }
 /// What is left on the stack says more than the argument did.
 bool makes_something(const Opcode& op) {
-  constexpr std::string_view kMakers[] = {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "FROZENSET", "REDUCE", "NEWOBJ", "NEWOBJ_EX",
-                                          "INST",  "OBJ",    "BUILD",  "PERSID", "BINPERSID", "STACK_GLOBAL", "DUP", "EXT1", "EXT2", "EXT4", "STOP"};
+  constexpr std::string_view kMakers[] = {"TUPLE",     "TUPLE1",       "TUPLE2",    "TUPLE3", "LIST", "DICT",  "FROZENSET",
+                                          "REDUCE",    "NEWOBJ",       "NEWOBJ_EX", "INST",   "OBJ",  "BUILD", "PERSID",
+                                          "BINPERSID", "STACK_GLOBAL", "DUP",       "EXT1",   "EXT2", "EXT4",  "STOP"};
   return std::ranges::find(kMakers, op.name) != std::end(kMakers);
 }
 /// Arguments that are text to read rather than bytes.
-bool is_text_argument(const Opcode& op) { return op.name.find("UNICODE") != std::string_view::npos || op.name.find("STRING") != std::string_view::npos; }
+bool is_text_argument(const Opcode& op) {
+  return op.name.find("UNICODE") != std::string_view::npos || op.name.find("STRING") != std::string_view::npos;
+}
 bool is_counted(Argument argument) {
   return argument == Argument::len1 || argument == Argument::len4 || argument == Argument::len4_signed || argument == Argument::len8;
 }
@@ -160,7 +163,11 @@ class OpsText final : public OpsTracer {
     if (closes_mark(row) && mark) text = concat("mark at ", hex(*mark));
     const bool shows = makes_something(row) || fetches(row);
     if (!shows || op.top == kNoNode) return text;
-    text += concat(text.empty() ? "" : "  ", fetches(row) ? "= " : style_.unicode ? "→ " : "-> ", printable(pickle::describe(op.graph, op.top, kShownResult)));
+    text += concat(text.empty() ? "" : "  ",
+                   fetches(row)     ? "= "
+                   : style_.unicode ? "→ "
+                                    : "-> ",
+                   printable(pickle::describe(op.graph, op.top, kShownResult)));
     return text;
   }
 
@@ -171,7 +178,8 @@ class OpsText final : public OpsTracer {
 
 class OpsJson final : public OpsTracer {
  public:
-  OpsJson(JsonWriter* json, Writer* lines, ByteView stream, const PickleExtent& extent) : OpsTracer(stream, extent), json_(json), lines_(lines) {}
+  OpsJson(JsonWriter* json, Writer* lines, ByteView stream, const PickleExtent& extent)
+      : OpsTracer(stream, extent), json_(json), lines_(lines) {}
 
  private:
   void put(const Traced& op, std::size_t, std::optional<std::uint64_t> mark) override {
@@ -218,21 +226,23 @@ class OpsJson final : public OpsTracer {
 
 }  // namespace
 
-PickleOmitted write_pickle_ops(Writer& out, const Style& style, ByteView stream, const Graph& graph, pickle::RawReader* raw, const Limits& limits,
-                               const PickleExtent& extent) {
+PickleOmitted write_pickle_ops(Writer& out, const Style& style, ByteView stream, const Graph& graph, pickle::RawReader* raw,
+                               const Limits& limits, const PickleExtent& extent) {
   OpsText tracer(out, style, stream, graph.end_offset(), extent);
   tracer.put_title();
   pickle::trace(stream, limits, raw, tracer);
   return tracer.omitted();
 }
 
-PickleOmitted write_pickle_ops(JsonWriter& json, ByteView stream, pickle::RawReader* raw, const Limits& limits, const PickleExtent& extent) {
+PickleOmitted write_pickle_ops(JsonWriter& json, ByteView stream, pickle::RawReader* raw, const Limits& limits,
+                               const PickleExtent& extent) {
   OpsJson tracer(&json, nullptr, stream, extent);
   pickle::trace(stream, limits, raw, tracer);
   return tracer.omitted();
 }
 
-PickleOmitted write_pickle_op_lines(Writer& out, ByteView stream, pickle::RawReader* raw, const Limits& limits, const PickleExtent& extent) {
+PickleOmitted write_pickle_op_lines(Writer& out, ByteView stream, pickle::RawReader* raw, const Limits& limits,
+                                    const PickleExtent& extent) {
   OpsJson tracer(nullptr, &out, stream, extent);
   pickle::trace(stream, limits, raw, tracer);
   return tracer.omitted();

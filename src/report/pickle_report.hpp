@@ -22,12 +22,12 @@ struct PickleExtent {
 
 /// What was left out, for the caller to say.
 struct PickleOmitted {
-  bool rows = false;          ///< the output ends before the pickle does
-  std::uint64_t deeper = 0;   ///< values with parts below the depth
+  bool rows = false;         ///< the output ends before the pickle does
+  std::uint64_t deeper = 0;  ///< values with parts below the depth
 };
 
-/// The value tree: a line a value, `offset of its opcode  label: value`. A value that fits on its line stands on one; one that was shown already is
-/// referred to by its offset.
+/// The value tree: a line a value, `offset of its opcode  label: value`. A value that fits on its line stands on one; one that was shown
+/// already is referred to by its offset.
 PickleOmitted write_pickle_tree(Writer& out, const Style& style, const pickle::Graph& graph, const PickleExtent& extent);
 /// Every value of the graph as a flat list, children by id: {"id", "kind", "offset", …}. As array members of `json`, or in lines of `out`.
 PickleOmitted write_pickle_values(JsonWriter& json, const pickle::Graph& graph, const PickleExtent& extent);

@@ -16,10 +16,10 @@ using pickle::Kind;
 using pickle::kNoNode;
 using pickle::Node;
 
-constexpr std::size_t kWidth = 180;          // of a line where the terminal does not say
-constexpr std::size_t kDeepestIndent = 32;   // levels; deeper ones say how deep they are
-constexpr std::size_t kLongestText = 4096;   // of one value in text
-constexpr std::size_t kHexBytes = 64;        // of a bytes value in JSON
+constexpr std::size_t kWidth = 180;         // of a line where the terminal does not say
+constexpr std::size_t kDeepestIndent = 32;  // levels; deeper ones say how deep they are
+constexpr std::size_t kLongestText = 4096;  // of one value in text
+constexpr std::size_t kHexBytes = 64;       // of a bytes value in JSON
 constexpr std::uint64_t kStopEvery = 1024;
 
 /// One of the parts a node is made of, in the order a reader of the file meets them.
@@ -44,7 +44,9 @@ class Parts {
   }
   std::size_t size() const { return args_ + keywords_ + items_ + pairs_ + graph_.states(node_).size(); }
   Part operator[](std::size_t i) const {
-    if (i < args_) return open_args_ ? Part{Part::arguments, 0, kNoNode, graph_.args(node_)} : Part{Part::argument, i, kNoNode, graph_.item(graph_.args(node_), i)};
+    if (i < args_)
+      return open_args_ ? Part{Part::arguments, 0, kNoNode, graph_.args(node_)}
+                        : Part{Part::argument, i, kNoNode, graph_.item(graph_.args(node_), i)};
     i -= args_;
     if (i < keywords_) return {Part::keywords, 0, kNoNode, graph_.kwargs(node_)};
     i -= keywords_;
@@ -64,14 +66,19 @@ class Parts {
 };
 
 bool is_open(Kind kind) {
-  return kind == Kind::list || kind == Kind::tuple || kind == Kind::dict || kind == Kind::set || kind == Kind::frozenset || kind == Kind::call ||
-         kind == Kind::persistent;
+  return kind == Kind::list || kind == Kind::tuple || kind == Kind::dict || kind == Kind::set || kind == Kind::frozenset ||
+         kind == Kind::call || kind == Kind::persistent;
 }
 
 class TreeWriter {
  public:
   TreeWriter(Writer& out, const Style& style, const Graph& graph, const PickleExtent& extent)
-      : out_(out), style_(style), graph_(graph), extent_(extent), shown_(graph.node_count(), false), column_(offset_width(graph.end_offset())) {}
+      : out_(out),
+        style_(style),
+        graph_(graph),
+        extent_(extent),
+        shown_(graph.node_count(), false),
+        column_(offset_width(graph.end_offset())) {}
 
   PickleOmitted write(Node root) {
     put("", root, 0);
@@ -127,7 +134,8 @@ class TreeWriter {
     if (graph_.kind(n) == Kind::text) return concat('\'', escape(graph_.text(n), kLongestText), '\'');
     std::string text = pickle::describe(graph_, n, kLongestText);
     const Kind kind = graph_.kind(n);
-    if ((kind == Kind::bytes || kind == Kind::bytearray) && graph_.text(n).size() > 20) text += concat("  ", counted(graph_.text(n).size(), "byte", "bytes"));
+    if ((kind == Kind::bytes || kind == Kind::bytearray) && graph_.text(n).size() > 20)
+      text += concat("  ", counted(graph_.text(n).size(), "byte", "bytes"));
     return text;
   }
 
@@ -238,7 +246,8 @@ void write_value(JsonWriter& json, const Graph& graph, Node n) {
     if (graph.kwargs(n) != kNoNode) json.key("kwargs").integer(graph.kwargs(n));
   }
   const bool sequence = is_open(kind) && kind != Kind::dict && kind != Kind::persistent;
-  if (sequence && (kind != Kind::call || graph.length(n) > 0)) write_ids(json, "items", graph.length(n), [&](std::size_t i) { return graph.item(n, i); });
+  if (sequence && (kind != Kind::call || graph.length(n) > 0))
+    write_ids(json, "items", graph.length(n), [&](std::size_t i) { return graph.item(n, i); });
   if (kind == Kind::dict || graph.pair_count(n) > 0) {
     json.key("pairs").begin_array();
     for (std::size_t i = 0; i < graph.pair_count(n); ++i) {

@@ -80,7 +80,7 @@ def sharded(rank, size, port, folder, writer):
     elif writer == "safetensors":
         del state["step"]
         storage = dcp.FileSystemWriter(folder, serialization_format=SerializationFormat.SAFETENSORS)
-    dcp.save(state, storage_writer=storage, checkpoint_id=None if storage else folder)
+    dcp.save(state, storage_writer=storage, checkpoint_id=None if storage else folder, use_collectives=writer != "alone")
     dist.destroy_process_group()
 
 
@@ -114,6 +114,7 @@ def main():
     save_sharded("sharded", "torch", 29511)
     save_sharded("safetensors", "safetensors", 29512)
     save_sharded("huggingface", "huggingface", 29513)
+    save_sharded("each_rank", "alone", 29514)
     read = {name: torch.zeros_like(tensor) for name, tensor in full_state().items()}
     dcp.load(read, checkpoint_id=str(OUT / "sharded"), no_dist=True)
     torch.testing.assert_close(read, full_state(), rtol=0, atol=0)

@@ -12,13 +12,13 @@ inline constexpr std::uint64_t kNoMemo = ~std::uint64_t{0};
 /// One opcode, after it did its work. `step.row` is set.
 struct Traced {
   const Step& step;
-  std::size_t position;     ///< of the opcode, from the stream's start
-  std::size_t next;         ///< where the next one starts; beyond step.next where a loader reads raw bytes between
-  const Graph& graph;       ///< as far as it is built
-  Node top;                 ///< of the stack; kNoNode when that is empty. Behind STOP the result
-  std::size_t stack;        ///< items
+  std::size_t position;  ///< of the opcode, from the stream's start
+  std::size_t next;      ///< where the next one starts; beyond step.next where a loader reads raw bytes between
+  const Graph& graph;    ///< as far as it is built
+  Node top;              ///< of the stack; kNoNode when that is empty. Behind STOP the result
+  std::size_t stack;     ///< items
   std::size_t marks;
-  std::uint64_t memo;       ///< the entry it set or fetched; kNoMemo for other opcodes
+  std::uint64_t memo;  ///< the entry it set or fetched; kNoMemo for other opcodes
 };
 
 class Tracer {

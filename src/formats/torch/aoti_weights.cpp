@@ -88,7 +88,8 @@ void add_view(Checkpoint& checkpoint, const Weight& weight, const std::string& n
   const auto end = last ? checked_mul(*last, dtype_bits(tensor.dtype)) : std::nullopt;
   const std::uint64_t held = tensor.storage == kNone ? 0 : checkpoint.storages[tensor.storage].nbytes;
   if (*numel != 0 && tensor.readable && (!end || *end / 8 >= held))
-    checkpoint.refuse(tensor, Finding(Code::out_of_storage, concat("its last element lies beyond the ", grouped(held), " bytes of ", quote(weight.record))));
+    checkpoint.refuse(tensor, Finding(Code::out_of_storage,
+                                      concat("its last element lies beyond the ", grouped(held), " bytes of ", quote(weight.record))));
   if (tensor.contiguous()) tensor.stride = {};
   checkpoint.tensors.push_back(tensor);
 }
@@ -125,7 +126,8 @@ Result<void> Lister::list(const zip::Member& config, const std::string& prefix) 
   if (!block && block.error().code() == Code::need_range) return fail(std::move(block).error());
   if (!block) return checkpoint_.add(Finding::from(std::move(block).error().in_member(config.name))), Result<void>();
   ConfigReader reader;
-  if (auto parsed = json::parse(block->view(), reader, archive_.limits); !parsed) checkpoint_.add(Finding::from(std::move(parsed).error().in_member(config.name)));
+  if (auto parsed = json::parse(block->view(), reader, archive_.limits); !parsed)
+    checkpoint_.add(Finding::from(std::move(parsed).error().in_member(config.name)));
   for (const Weight& weight : reader.weights) {
     ASSAY_TRY(const auto tensor, stored(weight.record));
     if (tensor) {
@@ -135,7 +137,8 @@ Result<void> Lister::list(const zip::Member& config, const std::string& prefix) 
     Tensor lost;
     lost.name = checkpoint_.arena().text(prefix + weight.name);
     lost.shape = checkpoint_.arena().numbers(weight.shape);
-    checkpoint_.refuse(lost, Finding(Code::missing_storage, concat("record ", quote(concat(kWeights, weight.record)), " is not there, or holds no single tensor")));
+    checkpoint_.refuse(lost, Finding(Code::missing_storage, concat("record ", quote(concat(kWeights, weight.record)),
+                                                                   " is not there, or holds no single tensor")));
     checkpoint_.tensors.push_back(lost);
   }
   return {};
@@ -154,7 +157,8 @@ Result<void> list_aoti_weights(const Archive& archive, Checkpoint& checkpoint) {
     models.insert(record.substr(kFolder.size(), record.find('/', kFolder.size()) - kFolder.size()));
     if (record.ends_with(kConfig)) configs.push_back(&member);
     if (record.ends_with("weights.bin") || record.ends_with("weights.blob")) ++blobs, blob_bytes += member.size;
-    if (record.ends_with(".so") || record.ends_with(".o") || record.ends_with(".pyd") || record.ends_with(".dll")) ++code, code_bytes += member.size;
+    if (record.ends_with(".so") || record.ends_with(".o") || record.ends_with(".pyd") || record.ends_with(".dll"))
+      ++code, code_bytes += member.size;
   }
   Lister lister(archive, checkpoint);
   for (const zip::Member* const config : configs) {
@@ -163,7 +167,8 @@ Result<void> list_aoti_weights(const Archive& archive, Checkpoint& checkpoint) {
     ASSAY_CHECK(lister.list(*config, models.size() > 1 ? concat(model, '.') : std::string()));
   }
   if (models.empty()) return {};
-  std::string what = concat("compiled by AOTInductor: ", counted(models.size(), "model", "models"), ", ", counted(code, "file", "files"), " of machine code, ", grouped(code_bytes), " bytes");
+  std::string what = concat("compiled by AOTInductor: ", counted(models.size(), "model", "models"), ", ", counted(code, "file", "files"),
+                            " of machine code, ", grouped(code_bytes), " bytes");
   if (blobs != 0) what += concat("; ", grouped(blob_bytes), " bytes of weights whose layout only that code knows");
   else if (configs.empty()) what += "; weights, if any, are in the code";
   Finding finding(Code::opaque_object, std::move(what));

@@ -35,9 +35,10 @@ Result<ChunkData> ItemFinder::data_of(const Checkpoint& checkpoint, const Tensor
     return wrong(Code::malformed_tensor, "the chunk cannot be read");
   }
   if (tensor.dtype != item_.dtype || !std::ranges::equal(tensor.shape, item_.sizes))
-    return wrong(Code::size_mismatch, concat("the chunk is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape), ", the metadata says ", dtype_name(item_.dtype), ' ',
-                                             bracketed(item_.sizes)));
-  if (tensor.storage == kNone || tensor.conj || tensor.neg || tensor.quantizer != kNone) return wrong(Code::unsupported, "the chunk is no plain tensor");
+    return wrong(Code::size_mismatch, concat("the chunk is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape),
+                                             ", the metadata says ", dtype_name(item_.dtype), ' ', bracketed(item_.sizes)));
+  if (tensor.storage == kNone || tensor.conj || tensor.neg || tensor.quantizer != kNone)
+    return wrong(Code::unsupported, "the chunk is no plain tensor");
   const Storage& storage = checkpoint.storages[tensor.storage];
   const std::uint64_t unit = bits_to_bytes(dtype_bits(tensor.dtype));
   if (storage.big_endian && unit > 1) return wrong(Code::unsupported, "the chunk is of the other byte order");
@@ -60,11 +61,13 @@ Result<ChunkData> ItemFinder::find() const {
     const auto part = std::make_shared<PartSource>(source, item_.offset, item_.length);
     ASSAY_TRY(const Checkpoint checkpoint, open_nested_torch_zip(part, file_->name(), file_->limits(), item_.name));
     if (checkpoint.tensors.size() != 1)
-      return fail(Error(Code::malformed_tensor, concat("the item holds ", checkpoint.tensors.size(), " tensors, not one")).at(item_.offset));
+      return fail(
+          Error(Code::malformed_tensor, concat("the item holds ", checkpoint.tensors.size(), " tensors, not one")).at(item_.offset));
     return data_of(checkpoint, checkpoint.tensors[0], item_.offset);
   }
   ASSAY_TRY(const Checkpoint* const whole, file_->as_safetensors());
-  if (whole == nullptr) return fail(Error(Code::malformed_tensor, "the item is neither a torch.save file nor part of a safetensors file").at(item_.offset));
+  if (whole == nullptr)
+    return fail(Error(Code::malformed_tensor, "the item is neither a torch.save file nor part of a safetensors file").at(item_.offset));
   const Tensor* const tensor = whole->find(item_.name);
   if (tensor == nullptr) return fail(Error(Code::missing_storage, concat(quote(item_.name), " is not in the safetensors file")));
   return data_of(*whole, *tensor, 0);

@@ -16,7 +16,8 @@ namespace assay::formats::torch {
 /// One data file. Safe from several threads.
 class DcpFile {
  public:
-  DcpFile(std::shared_ptr<ByteSource> source, std::string name, const Limits& limits) : source_(std::move(source)), name_(std::move(name)), limits_(limits) {}
+  DcpFile(std::shared_ptr<ByteSource> source, std::string name, const Limits& limits)
+      : source_(std::move(source)), name_(std::move(name)), limits_(limits) {}
   ~DcpFile();
   DcpFile(const DcpFile&) = delete;
   DcpFile& operator=(const DcpFile&) = delete;
@@ -35,14 +36,14 @@ class DcpFile {
 };
 
 struct DcpItem {
-  std::string name;                       ///< of the tensor
-  std::uint64_t offset = 0, length = 0;   ///< in the file, as the metadata says
-  DType dtype = DType::unknown;           ///< what it must be
-  std::vector<std::uint64_t> sizes;       ///< of the chunk
+  std::string_view name;                 ///< of the tensor; must live as long
+  std::uint64_t offset = 0, length = 0;  ///< in the file, as the metadata says
+  DType dtype = DType::unknown;          ///< what it must be
+  std::vector<std::uint64_t> sizes;      ///< of the chunk
 };
 
-/// Finding fails with `size-mismatch` where the item is of another dtype or shape, `malformed-tensor` where it is no single tensor, `unsupported`
-/// for another byte order, and as reading it does.
+/// Finding fails with `size-mismatch` where the item is of another dtype or shape, `malformed-tensor` where it is no single tensor,
+/// `unsupported` for another byte order, and as reading it does.
 std::shared_ptr<const ChunkFinder> make_dcp_chunk(std::shared_ptr<const DcpFile> file, DcpItem item);
 
 }  // namespace assay::formats::torch

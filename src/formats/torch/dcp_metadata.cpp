@@ -2,7 +2,8 @@
 #include "formats/torch/dcp_metadata.hpp"
 
 #include <algorithm>
-#include <unordered_set>
+#include <iterator>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -33,12 +34,14 @@ Node attribute(const Graph& graph, Node object, std::string_view name) {
 Result<std::vector<std::uint64_t>> sizes_of(const Graph& graph, Node n, std::string_view what, const Limits& limits) {
   if (class_of(graph, n) == "Size") n = item_at(graph, graph.args(n), 0);
   if (!is_sequence(kind_of(graph, n))) return fail(Code::malformed_tensor, concat(what, " is no list of sizes"));
-  if (graph.length(n) > limits.rank) return fail(Code::limit_exceeded, concat(what, " has ", graph.length(n), " dimensions, the limit is ", limits.rank));
+  if (graph.length(n) > limits.rank)
+    return fail(Code::limit_exceeded, concat(what, " has ", graph.length(n), " dimensions, the limit is ", limits.rank));
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < graph.length(n); ++i) {
     const auto value = integer_of(graph, graph.item(n, i));
     if (!value || *value < 0)
-      return fail(Code::bad_shape, concat(what, " holds ", pickle::describe(graph, graph.item(n, i), 40), ", which is no size in elements"));
+      return fail(Code::bad_shape,
+                  concat(what, " holds ", pickle::describe(graph, graph.item(n, i), 40), ", which is no size in elements"));
     sizes.push_back(static_cast<std::uint64_t>(*value));
   }
   return sizes;
@@ -76,6 +79,10 @@ std::string transforms_of(const Graph& graph, Node list) {
   return text;
 }
 
+/// Places without offsets stand before the others.
+const std::vector<std::uint64_t>* offsets_of(const DcpPlace& place) { return place.offsets ? &*place.offsets : nullptr; }
+bool before(const std::vector<std::uint64_t>* a, const std::vector<std::uint64_t>* b) { return b != nullptr && (a == nullptr || *a < *b); }
+
 void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetadata& out) {
   std::unordered_set<std::string_view> seen;
   for (std::size_t i = 0; i < (table == kNoNode ? 0 : graph.pair_count(table)); ++i) {
@@ -83,7 +90,8 @@ void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetada
     const Node name = kind_of(graph, key) == Kind::text ? key : attribute(graph, key, "fqn");
     const Node path = attribute(graph, value, "relative_path");
     const auto offset = integer_of(graph, attribute(graph, value, "offset")), length = integer_of(graph, attribute(graph, value, "length"));
-    if (kind_of(graph, name) != Kind::text || kind_of(graph, path) != Kind::text || !offset || !length || *offset < 0 || *length < 0) continue;
+    if (kind_of(graph, name) != Kind::text || kind_of(graph, path) != Kind::text || !offset || !length || *offset < 0 || *length < 0)
+      continue;
     DcpPlace place;
     place.file = graph.text(path);
     place.offset = static_cast<std::uint64_t>(*offset);
@@ -94,6 +102,8 @@ void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetada
     if (seen.insert(place.file).second) out.files.push_back(place.file);
     out.places[graph.text(name)].push_back(std::move(place));
   }
+  // Of two places for one chunk the first counts.
+  for (auto& [name, list] : out.places) std::ranges::stable_sort(list, before, offsets_of);
 }
 
 }  // namespace
@@ -101,10 +111,45 @@ void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetada
 const DcpPlace* DcpMetadata::find(std::string_view name, const std::vector<std::uint64_t>* offsets) const {
   const auto found = places.find(name);
   if (found == places.end()) return nullptr;
-  for (const DcpPlace& place : found->second)
-    if (offsets == nullptr ? !place.offsets : place.offsets && *place.offsets == *offsets) return &place;
+  const auto at = std::ranges::lower_bound(found->second, offsets, before, offsets_of);
+  if (at != found->second.end() && !before(offsets, offsets_of(*at))) return &*at;
   // A tensor in one piece may be indexed without its offset.
   return found->second.size() == 1 && !found->second[0].offsets ? &found->second[0] : nullptr;
+}
+
+void merge(DcpMetadata& into, DcpMetadata from, std::unordered_set<std::string_view>& twice) {
+  std::unordered_map<std::string_view, std::size_t> known;
+  for (std::size_t i = 0; i < into.entries.size(); ++i) known.emplace(into.entries[i].name, i);
+  for (DcpEntry& entry : from.entries) {
+    const auto [at, fresh] = known.try_emplace(entry.name, into.entries.size());
+    if (fresh) {
+      into.entries.push_back(std::move(entry));
+      continue;
+    }
+    DcpEntry& first = into.entries[at->second];
+    if (!entry.tensor || !first.tensor || first.fault) continue;
+    if (entry.dtype != first.dtype || entry.shape != first.shape) {
+      first.fault =
+          Error(Code::size_mismatch, concat("one rank says shape ", bracketed(first.shape), ", another ", bracketed(entry.shape)));
+      continue;
+    }
+    const auto box = [](const DcpBox& b) { return std::tie(b.offsets, b.sizes); };
+    std::vector<DcpBox> sorted = first.chunks;
+    std::ranges::sort(sorted, {}, box);
+    bool copy = false;
+    for (DcpBox& chunk : entry.chunks) {
+      if (std::ranges::binary_search(sorted, box(chunk), {}, box)) copy = true;
+      else first.chunks.push_back(std::move(chunk));
+    }
+    if (copy) twice.insert(entry.name);
+  }
+  for (auto& [name, list] : from.places) {
+    auto& all = into.places[name];
+    all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    std::ranges::stable_sort(all, before, offsets_of);
+  }
+  for (const std::string_view file : from.files)
+    if (std::ranges::find(into.files, file) == into.files.end()) into.files.push_back(file);
 }
 
 bool is_dcp_metadata(ByteView head) {
@@ -112,7 +157,8 @@ bool is_dcp_metadata(ByteView head) {
   if (!text.starts_with('\x80')) return false;
   if (text.substr(0, 64).find("state_dict_metadata") != std::string_view::npos) return true;  // without the classes
   const std::size_t module = text.find("checkpoint.metadata");
-  return module != std::string_view::npos && module < 200 && text.find("torch.distributed") < module && text.find("Metadata", module) != std::string_view::npos;
+  return module != std::string_view::npos && module < 200 && text.find("torch.distributed") < module &&
+         text.find("Metadata", module) != std::string_view::npos;
 }
 
 Result<DcpMetadata> read_dcp_metadata(const Graph& graph, const Limits& limits) {

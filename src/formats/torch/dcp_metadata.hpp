@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "assay/dtype.hpp"
@@ -28,12 +29,12 @@ struct DcpBox {
 
 struct DcpEntry {
   std::string_view name;
-  bool tensor = false;           ///< otherwise bytes: some pickled value
+  bool tensor = false;  ///< otherwise bytes: some pickled value
   DType dtype = DType::unknown;
-  std::string_view dtype_text;   ///< "float32"
+  std::string_view dtype_text;  ///< "float32"
   std::vector<std::uint64_t> shape;
   std::vector<DcpBox> chunks;
-  std::optional<Error> fault;    ///< why it cannot be understood
+  std::optional<Error> fault;  ///< why it cannot be understood
 };
 
 /// Where the bytes of a chunk or a value are.
@@ -45,15 +46,19 @@ struct DcpPlace {
 };
 
 struct DcpMetadata {
-  std::vector<DcpEntry> entries;                                          ///< in the file's order
-  std::unordered_map<std::string_view, std::vector<DcpPlace>> places;     ///< by name
-  std::vector<std::string_view> files;                                    ///< each once, in the order they are met
+  std::vector<DcpEntry> entries;                                       ///< in the file's order
+  std::unordered_map<std::string_view, std::vector<DcpPlace>> places;  ///< by name, sorted by offsets
+  std::vector<std::string_view> files;                                 ///< each once, in the order they are met
   /// The place of a chunk; of a bytes entry without `offsets`. Null when there is none.
   const DcpPlace* find(std::string_view name, const std::vector<std::uint64_t>* offsets) const;
 };
 
 /// True for bytes that start such a pickle.
 bool is_dcp_metadata(ByteView head);
+
+/// Adds what another rank says where every rank wrote a metadata of its own. A tensor's chunks add up; where both have the same chunk, or
+/// the same value, the first counts. `twice` gets the names of the tensors that this concerned.
+void merge(DcpMetadata& into, DcpMetadata from, std::unordered_set<std::string_view>& twice);
 
 /// Texts live in the graph. Fails with `malformed-pickle` where the object is not a Metadata; entries that make no sense carry a fault.
 Result<DcpMetadata> read_dcp_metadata(const Graph& graph, const Limits& limits);

@@ -42,13 +42,15 @@ ZeroParameter parameter_of(const Graph& graph, Node key, Node size) {
   for (std::size_t i = 0; i < graph.length(size); ++i) {
     const auto n = integer_of(graph, graph.item(size, i));
     if (!n || *n < 0) {
-      fault(Code::bad_shape, concat("its shape holds ", pickle::describe(graph, graph.item(size, i), 40), ", which is no size in elements"));
+      fault(Code::bad_shape,
+            concat("its shape holds ", pickle::describe(graph, graph.item(size, i), 40), ", which is no size in elements"));
       return parameter;
     }
     parameter.shape.push_back(static_cast<std::uint64_t>(*n));
     numel = numel ? checked_mul(*numel, parameter.shape.back()) : std::nullopt;
   }
-  if (!numel || *numel > kMostElements) fault(Code::shape_overflow, concat("shape ", bracketed(parameter.shape), " has more elements than a file can"));
+  if (!numel || *numel > kMostElements)
+    fault(Code::shape_overflow, concat("shape ", bracketed(parameter.shape), " has more elements than a file can"));
   else parameter.numel = *numel;
   return parameter;
 }
@@ -56,7 +58,8 @@ ZeroParameter parameter_of(const Graph& graph, Node key, Node size) {
 std::vector<ZeroParameter> shapes_of(const Graph& graph, Node table) {
   std::vector<ZeroParameter> shapes;
   if (kind_of(graph, table) != Kind::dict && kind_of(graph, table) != Kind::call) return shapes;
-  for (std::size_t i = 0; i < graph.pair_count(table); ++i) shapes.push_back(parameter_of(graph, graph.key(table, i), graph.value(table, i)));
+  for (std::size_t i = 0; i < graph.pair_count(table); ++i)
+    shapes.push_back(parameter_of(graph, graph.key(table, i), graph.value(table, i)));
   return shapes;
 }
 
@@ -66,7 +69,8 @@ ZeroFile::ZeroFile(Checkpoint opened) : part(std::move(opened)) {
   for (std::uint32_t i = 0; i < part.tensors.size(); ++i) names_.emplace(part.tensors[i].name, i);
   for (const std::string_view key : kFlatKeys) {
     for (std::size_t g = 0; groups.size() == g; ++g)
-      if (const Tensor* const tensor = find(concat(kState, '.', key, '.', g))) groups.push_back({tensor, tensor->numel <= kMostElements ? tensor->numel : 0});
+      if (const Tensor* const tensor = find(concat(kState, '.', key, '.', g)))
+        groups.push_back({tensor, tensor->numel <= kMostElements ? tensor->numel : 0});
     if (!groups.empty()) return;
   }
 }
@@ -81,7 +85,8 @@ std::uint64_t zero_partition_count(const ZeroFile& states) {
   if (count == kNoNode) return 0;
   const Graph& graph = *states.part.values;
   std::int64_t most = integer_of(graph, count).value_or(0);
-  for (std::size_t i = 0; is_sequence(graph.kind(count)) && i < graph.length(count); ++i) most = std::max(most, integer_of(graph, graph.item(count, i)).value_or(0));
+  for (std::size_t i = 0; is_sequence(graph.kind(count)) && i < graph.length(count); ++i)
+    most = std::max(most, integer_of(graph, graph.item(count, i)).value_or(0));
   return most > 0 ? static_cast<std::uint64_t>(most) : 0;
 }
 
@@ -107,7 +112,8 @@ std::optional<Error> zero_part_fault(const ZeroFile& file, const Tensor& part) {
   if (!part.contiguous() || part.quantizer != kNone || dtype_bits(part.dtype) % 8 != 0 || dtype_bits(part.dtype) == 0)
     return Error(Code::unsupported, concat(quote(part.name), " is no plain vector"));
   const Storage& storage = file.part.storages[part.storage];
-  if (storage.producer || storage.big_endian) return Error(Code::unsupported, concat(quote(part.name), " does not stand in the file as such"));
+  if (storage.producer || storage.big_endian)
+    return Error(Code::unsupported, concat(quote(part.name), " does not stand in the file as such"));
   return std::nullopt;
 }
 
@@ -115,7 +121,8 @@ std::vector<std::string_view> zero_buffers(const ZeroFile& model) {
   std::vector<std::string_view> names;
   const Node list = item_of(model, "buffer_names");
   if (list == kNoNode || !is_sequence(model.part.values->kind(list))) return names;
-  for (std::size_t i = 0; i < model.part.values->length(list); ++i) names.push_back(model.part.values->text(model.part.values->item(list, i)));
+  for (std::size_t i = 0; i < model.part.values->length(list); ++i)
+    names.push_back(model.part.values->text(model.part.values->item(list, i)));
   return names;
 }
 
@@ -142,7 +149,8 @@ std::vector<std::pair<std::string_view, std::string_view>> zero_shared(const Zer
   const Node table = item_of(model, "shared_params");
   if (table == kNoNode) return pairs;
   const Graph& graph = *model.part.values;
-  for (std::size_t i = 0; i < graph.pair_count(table); ++i) pairs.emplace_back(graph.text(graph.key(table, i)), graph.text(graph.value(table, i)));
+  for (std::size_t i = 0; i < graph.pair_count(table); ++i)
+    pairs.emplace_back(graph.text(graph.key(table, i)), graph.text(graph.value(table, i)));
   for (std::size_t i = 0; is_sequence(graph.kind(table)) && i < graph.length(table); ++i) {
     const Node pair = graph.item(table, i);
     if (length_of(graph, pair) == 2) pairs.emplace_back(graph.text(graph.item(pair, 0)), graph.text(graph.item(pair, 1)));

@@ -23,8 +23,8 @@ struct ZeroFile {
   };
 
   Checkpoint part;
-  std::uint32_t index = 0;          ///< in the whole checkpoint's files
-  std::vector<FlatGroup> groups;    ///< the rank's parts of the flat fp32 groups
+  std::uint32_t index = 0;        ///< in the whole checkpoint's files
+  std::vector<FlatGroup> groups;  ///< the rank's parts of the flat fp32 groups
   /// By the name within the file; null when there is none.
   const Tensor* find(std::string_view name) const;
 

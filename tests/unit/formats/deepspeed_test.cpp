@@ -143,7 +143,8 @@ TEST(ZeroFolder, WithoutATagTheLastStepCounts) {
 }
 
 TEST(ZeroFolder, ATagThatLeadsNowhereIsNoCheckpoint) {
-  for (const char* tag : {"global_step9", "", "../x", "a\nb", "/etc"}) EXPECT_EQ(error_code(open_files({{"latest", tag}, {"x.txt", "hello"}}, "")), Code::unknown_format) << tag;
+  for (const char* tag : {"global_step9", "", "../x", "a\nb", "/etc"})
+    EXPECT_EQ(error_code(open_files({{"latest", tag}, {"x.txt", "hello"}}, "")), Code::unknown_format) << tag;
 }
 
 }  // namespace

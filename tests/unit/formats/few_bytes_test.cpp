@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::size_t kBig = std::size_t{8} << 20;
 
-/// Bytes that count how often they are read. Never mapped, so that nothing is looked at without being counted. What lies beyond `front` and before
-/// `back` is zeros.
+/// Bytes that count how often they are read. Never mapped, so that nothing is looked at without being counted. What lies beyond `front` and
+/// before `back` is zeros.
 class CountingSource final : public ByteSource {
  public:
-  CountingSource(std::string front, std::uint64_t hole, std::string back = {}) : front_(std::move(front)), back_(std::move(back)), hole_(hole) {}
+  CountingSource(std::string front, std::uint64_t hole, std::string back = {})
+      : front_(std::move(front)), back_(std::move(back)), hole_(hole) {}
   std::uint64_t size() const override { return front_.size() + hole_ + back_.size(); }
   Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (auto there = available(offset, out.size()); !there) return there;
@@ -77,7 +78,10 @@ Files folder(const std::string& name, bool zips) {
   Files files;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(ASSAY_TEST_DATA) + "/" + name)) {
     const std::string file = entry.path().filename().string();
-    if (entry.is_regular_file()) files.push_back({file, zips ? stretched_zip(name + "/" + file) : file == ".metadata" ? data(name + "/" + file) : data(name + "/" + file) + zeros()});
+    if (entry.is_regular_file())
+      files.push_back({file, zips                  ? stretched_zip(name + "/" + file)
+                             : file == ".metadata" ? data(name + "/" + file)
+                                                   : data(name + "/" + file) + zeros()});
   }
   std::ranges::sort(files);
   return files;
@@ -85,7 +89,10 @@ Files folder(const std::string& name, bool zips) {
 
 std::string torch_zip() {
   ZipBuilder zip;
-  zip.add(torch_member("archive/data.pkl", bytes_of(test::dict({{"w", test::tensor({.storage = test::storage("0", std::to_string(kBig / 4)), .size = test::tuple({"4"})})}}) + ".")));
+  zip.add(torch_member(
+      "archive/data.pkl",
+      bytes_of(test::dict({{"w", test::tensor({.storage = test::storage("0", std::to_string(kBig / 4)), .size = test::tuple({"4"})})}}) +
+               ".")));
   zip.add({.name = "archive/data/0", .data = Bytes(kBig, std::byte{0}), .crc = 0});
   zip.add(torch_member("archive/version", bytes_of("3\n")));
   return text_of(zip.build_torch());
@@ -111,8 +118,14 @@ std::string tar() {
     return out;
   };
   const std::string storages = "I1\n.(I3\nVcpu\nctorch\nFloatStorage\nt." + number(kBig / 4, 8) + zeros() + "(l.";
-  const std::string tensors = "I1\n.(I7\nI3\nctorch\nFloatTensor\nt." + number(1, 4) + number(0, 4) + number(4, 8) + number(1, 8) + number(0, 8);
-  return text_of(TarBuilder().file("sys_info", "(dVprotocol_version\nI1000\ns.").file("pickle", "(dVw\nV7\nQs.").file("tensors", tensors).file("storages", storages).end());
+  const std::string tensors =
+      "I1\n.(I7\nI3\nctorch\nFloatTensor\nt." + number(1, 4) + number(0, 4) + number(4, 8) + number(1, 8) + number(0, 8);
+  return text_of(TarBuilder()
+                     .file("sys_info", "(dVprotocol_version\nI1000\ns.")
+                     .file("pickle", "(dVw\nV7\nQs.")
+                     .file("tensors", tensors)
+                     .file("storages", storages)
+                     .end());
 }
 
 std::string tensors_of(std::size_t bytes) { return concat('{', entry("w", "U8", decimal(std::uint64_t{bytes}), 0, bytes), '}'); }
@@ -209,7 +222,8 @@ std::string values_of(const Checkpoint& checkpoint, const Tensor& tensor, Suppli
     if (auto done = reader->read_f64(0, values); !done) return fail(std::move(done).error());
     return values;
   };
-  const auto values = supplied ? supplied->until_answered(read, checkpoint.file_of(tensor) ? checkpoint.file_of(tensor)->name : "") : read();
+  const auto values =
+      supplied ? supplied->until_answered(read, checkpoint.file_of(tensor) ? checkpoint.file_of(tensor)->name : "") : read();
   if (!values) return concat(code_name(values.error().code()), ' ', values.error().what());
   std::string text;
   for (const double value : *values) text += test::hex_text(value) + ' ';
@@ -254,8 +268,10 @@ TEST(LegacyStream, OfTenGigabytesIsSoughtThrough) {
   constexpr std::uint64_t kElements = std::uint64_t{10} << 28;  // of 4 bytes: 10 GiB
   std::string count(8, '\0');
   std::memcpy(count.data(), &kElements, 8);
-  const std::string id = "(" + test::text("storage") + test::global("torch", "FloatStorage") + test::text("1") + test::text("cpu") + "L" + std::to_string(kElements) + "L\nNtQ";
-  const std::string second = "(" + test::text("storage") + test::global("torch", "FloatStorage") + test::text("2") + test::text("cpu") + "L2L\nNtQ";
+  const std::string id = "(" + test::text("storage") + test::global("torch", "FloatStorage") + test::text("1") + test::text("cpu") + "L" +
+                         std::to_string(kElements) + "L\nNtQ";
+  const std::string second =
+      "(" + test::text("storage") + test::global("torch", "FloatStorage") + test::text("2") + test::text("cpu") + "L2L\nNtQ";
   const std::string object = test::dict({{"huge", test::tensor({.storage = id, .size = test::tuple({std::to_string(kElements)})})},
                                          {"last", test::tensor({.storage = second, .size = test::tuple({"2"})})}});
   const std::string front = "L119547037146038801333356L\n.I1001\n.(dVprotocol_version\nI1001\ns." + object + ".(lV1\naV2\na." + count;

@@ -39,17 +39,20 @@ TEST(TorchMobile, AttributesAreMetadata) {
   EXPECT_EQ(opened->format, "torch-mobile");
   std::string text;
   for (const MetadataEntry& entry : opened->metadata)
-    if (!entry.key.starts_with('_') && entry.key.find('.') == std::string_view::npos) text += concat(entry.key, '=', entry.text, entry.integer != 0 ? decimal(entry.integer) : "", ' ');
+    if (!entry.key.starts_with('_') && entry.key.find('.') == std::string_view::npos)
+      text += concat(entry.key, '=', entry.text, entry.integer != 0 ? decimal(entry.integer) : "", ' ');
   EXPECT_EQ(text, "bytecode_version=9 training= scale= flag= n=7 sizes=[1, 2, 3] ");
 }
 
 std::string model(const std::string& json, const std::string& floats = std::string(16, '\0')) {
-  const Bytes bytes = ZipBuilder().add("net/version", bytes_of("1\n")).add("net/tensors/0", bytes_of(floats)).add("net/model.json", bytes_of(json)).build();
+  const Bytes bytes =
+      ZipBuilder().add("net/version", bytes_of("1\n")).add("net/tensors/0", bytes_of(floats)).add("net/model.json", bytes_of(json)).build();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::string parameter(const std::string& tensor, const std::string& id = "0") {
-  return R"({"protoVersion": "5", "mainModule": {"name": "Net", "parameters": [{"name": "w", "tensorId": ")" + id + R"("}]}, "tensors": [)" + tensor + "]}";
+  return R"({"protoVersion": "5", "mainModule": {"name": "Net", "parameters": [{"name": "w", "tensorId": ")" + id +
+         R"("}]}, "tensors": [)" + tensor + "]}";
 }
 
 TEST(TorchModelJson, WhatCannotBeIsRefused) {
@@ -68,7 +71,8 @@ TEST(TorchModelJson, WhatCannotBeIsRefused) {
   EXPECT_EQ(code_of(parameter(tensor(R"("dims": ["2"], "strides": ["-1"])"))), "bad-stride");
   EXPECT_EQ(code_of(parameter(tensor(R"("dims": ["2"], "strides": [])"))), "malformed-tensor");
   EXPECT_EQ(code_of(parameter(tensor(R"("dims": ["2"], "strides": ["1"])"), "7")), "malformed-tensor");
-  EXPECT_EQ(code_of(parameter(R"({"dims": ["2"], "strides": ["1"], "dataType": "FLOAT", "data": {"key": "../../etc"}})")), "missing-storage");
+  EXPECT_EQ(code_of(parameter(R"({"dims": ["2"], "strides": ["1"], "dataType": "FLOAT", "data": {"key": "../../etc"}})")),
+            "missing-storage");
 }
 
 TEST(TorchModelJson, OtherArchivesWithSuchAFileAreNoCheckpoint) {
