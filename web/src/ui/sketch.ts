@@ -32,11 +32,14 @@ const NAMES = { page: '--page', panel: '--panel', text: '--text', muted: '--mute
 export function inkOf(element: HTMLElement): Ink {
   const probe = document.createElement('span');
   (element.shadowRoot ?? element).append(probe);
-  const color = (name: string) => {
-    probe.style.color = `var(${name})`;
+  // Where the person's own colours are forced, a canvas has to take them by name.
+  const forced = matchMedia('(forced-colors: active)').matches;
+  probe.style.setProperty('forced-color-adjust', 'none');
+  const color = (key: string, name: string) => {
+    probe.style.color = !forced ? `var(${name})` : key === 'page' || key === 'panel' ? 'Canvas' : key === 'accent' ? 'Highlight' : 'CanvasText';
     return getComputedStyle(probe).color;
   };
-  const colors = Object.fromEntries(Object.entries(NAMES).map(([key, name]) => [key, color(name)])) as Record<keyof typeof NAMES, string>;
+  const colors = Object.fromEntries(Object.entries(NAMES).map(([key, name]) => [key, color(key, name)])) as Record<keyof typeof NAMES, string>;
   const { fontFamily } = getComputedStyle(document.body);
   const mono = getComputedStyle(document.documentElement).getPropertyValue('--mono') || 'monospace';
   probe.remove();

@@ -181,6 +181,11 @@ export class HistogramPanel extends AppElement {
         cursor: col-resize;
         touch-action: none;
       }
+      @container (min-width: 800px) {
+        canvas {
+          height: clamp(170px, 34vh, 480px);
+        }
+      }
       .brush {
         font-size: 13px;
       }

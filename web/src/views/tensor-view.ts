@@ -66,7 +66,7 @@ export class TensorView extends AppElement {
     if (!tensor.readable) return html`<p class="damage">The values of ${tensor.name} cannot be read: see Findings.</p>`;
     if (look.empty) return html`<p class="muted">${tensor.name} has no elements.</p>`;
     return html`
-      ${this.toolbar(look)}
+      ${this.toolbar(look)} ${this.notes(look)}
       <div class="both">
         <div class="seen">
           <canvas
@@ -92,7 +92,7 @@ export class TensorView extends AppElement {
         </div>
         <assay-histogram .app=${this.app} .look=${look} .revision=${this.revision(look)}></assay-histogram>
       </div>
-      ${this.notes(look)} ${this.table ? this.numbers(look) : nothing}
+      ${this.table ? this.numbers(look) : nothing}
     `;
   }
   /** Something that differs when the histogram has to be drawn again. */
@@ -444,6 +444,16 @@ export class TensorView extends AppElement {
         width: 1px;
         height: 1px;
         overflow: hidden;
+      }
+      @container (min-width: 800px) {
+        .picture {
+          height: clamp(260px, 54vh, 720px);
+        }
+      }
+      .notes {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 0 18px;
       }
       .notes button {
         min-height: 24px;
