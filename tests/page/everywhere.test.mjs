@@ -103,6 +103,20 @@ for (const [kind, url] of [['from a disk', () => pathToFileURL(page).href], ['fr
       assert.equal(stats.nan, 1);
     });
 
+    test('examines all values, and compares a model with itself', async () => {
+      await open([planted(folder)]);
+      const [codes, identical] = await browser.evaluate(async () => {
+        const { app } = document.querySelector('assay-root');
+        const { findings } = await app.engine.call('report', { model: app.model.id, command: 'doctor' });
+        const { model: other } = await app.engine.open(app.model.files);
+        const diff = await app.engine.call('diff', { model: app.model.id, other, values: true });
+        app.engine.close(other);
+        return [findings.map((finding) => finding.code), diff.identical];
+      });
+      assert.deepEqual(codes.sort(), ['dead-rows', 'nan', 'odd-spread']);
+      assert.equal(identical, 29);
+    });
+
     test('reads 6 GB where it is asked to, and nowhere else', async (t) => {
       const opened = await open([sparse(folder)]);
       assert.equal(opened.problem, null);

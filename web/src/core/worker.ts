@@ -54,6 +54,24 @@ async function run<T>(files: Files, steps: Steps<T>): Promise<T> {
   }
 }
 
+/**
+ * For what reads all values and cannot go on where it stopped. Where only the page may read files, they are held whole, or it is refused:
+ * such work starts over with every range that is missing.
+ */
+const MOST_HELD_WHOLE = 256 * 2 ** 20;
+async function holdWhole({ files, mode }: Model): Promise<void> {
+  if (mode === 'worker') return;
+  if (files.size > MOST_HELD_WHOLE)
+    throw new AssayError(
+      Status.limit,
+      'limit-exceeded',
+      `this browser lets a page from a disk read files only piece by piece, and ${Math.round(files.size / 2 ** 20)} MiB are too many to hold`,
+      'open the page from a server instead (python3 -m http.server), or use the program',
+      {},
+    );
+  await files.addAll();
+}
+
 function modelOf(id: number): Model {
   const model = models.get(id);
   if (model === undefined) throw new Error(`model ${id} is not open in this worker`);
@@ -108,7 +126,10 @@ function* pictureOf(making: Steps<Heatmap>, watch: Watch): Steps<Picture> {
 /** Runs steps on two models, each of which has the ranges it asks for. */
 async function runOnTwo<T>(a: Model, b: Model, steps: Steps<T>): Promise<T> {
   try {
-    return await runAsync(steps, (need) => (a.files.names.includes(need.file) ? a.files : b.files).feed(need));
+    return await runAsync(steps, async (need) => {
+      // Both may have a file of this name; which of them asks is not said.
+      for (const { files } of [a, b]) if (files.has(need)) await files.feed(need);
+    });
   } finally {
     for (const model of [a, b]) if (model.mode === 'page') model.files.drop();
   }
@@ -128,6 +149,8 @@ async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<
   }
   return documents;
 }
+
+const READS_VALUES: ReadonlySet<string> = new Set(['stats', 'doctor', 'moe']);
 
 type Answers = { [M in Method]: (args: Args<M>, watch: Watch) => Promise<Result<M>> | Result<M> };
 const answers: Answers = {
@@ -195,16 +218,19 @@ const answers: Answers = {
     const { files, checkpoint } = modelOf(id);
     return (await run(files, sampleOf(checkpoint, checkpoint.tensor(tensor), n))).stats;
   },
-  report: ({ model: id, command, filter }, watch) => {
+  report: async ({ model: id, command, filter }, watch) => {
     const { files, checkpoint } = modelOf(id);
+    if (READS_VALUES.has(command)) await holdWhole(modelOf(id));
     return run(files, checkpoint.report(command, filter ?? '', watch));
   },
   diff: async ({ model: id, other, values }, watch) => {
     const a = modelOf(id);
     const b = modelOf(other);
-    return runAsync(a.checkpoint.diff(b.checkpoint, values, watch), (need) =>
-      (a.files.names.includes(need.file) ? a.files : b.files).feed(need),
-    );
+    if (values) {
+      await holdWhole(a);
+      await holdWhole(b);
+    }
+    return runOnTwo(a, b, a.checkpoint.diff(b.checkpoint, values, watch));
   },
   scan,
   synthetic: ({ seed }) => syntheticFile(core, seed),
