@@ -133,7 +133,7 @@ export class Root extends AppElement implements Stage {
           </div>
           <div id="view" role="tabpanel" tabindex="0" aria-labelledby="tab-${app.view}">${VIEWS.find((view) => view.id === app.view)?.render(app)}</div>
         </section>
-        <assay-facts .app=${app}></assay-facts>
+        <assay-facts .app=${app} tabindex="0" role="region" aria-label="facts of the tensor"></assay-facts>
       </main>
       <assay-status .app=${app}></assay-status>
       <input id="open-folder" type="file" webkitdirectory hidden aria-label="open a folder" @change=${this.opened} />
