@@ -143,7 +143,7 @@ export class TreeView extends AppElement {
     const first = Math.max(0, Math.floor(this.top / ROW) - AHEAD);
     const last = Math.min(this.rows.length, Math.ceil((this.top + this.height) / ROW) + AHEAD);
     return html`
-      <div class="head" aria-hidden="true"><span>name</span><span class="number">params or shape</span><span class="number">size</span></div>
+      <div class="head" aria-hidden="true"><span>name</span><span class="number">shape</span><span class="number">size</span></div>
       <div class="scroller" @scroll=${() => (this.top = this.scroller.scrollTop)} @keydown=${this.onKey}>
         ${this.rows.length === 0 && this.model !== null ? html`<p class="none muted">No tensor matches.</p>` : nothing}
         <div role="treegrid" aria-label="tensors" aria-rowcount=${this.rows.length} ${styled({ height: `${this.rows.length * ROW}px` })}>
