@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kFreeVisits = 100'000;                  // allowance for shared containers, beyond the graph's own size
 constexpr std::uint64_t kBytesPerVisit = 16;                    // bytes that cost as much to look at as a visit
-constexpr std::uint64_t kNameBytes = std::uint64_t{256} << 20;  // all names and keys together
+// All names and keys together: what few bytes of a file name over and over must not cost much more than they do.
+constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20, kFreeNameBytes = std::uint64_t{16} << 20, kNameBytesPerByte = 16;
 constexpr std::size_t kMetadataEntries = 100'000;
 constexpr std::size_t kListedItems = 64;  // a longer list is only counted
 constexpr std::size_t kListedBytes = 8192;
@@ -26,6 +27,10 @@ std::uint32_t group_size(const Graph& graph, const Group& group) {
   const bool pairs = group.kind == GroupKind::pairs || group.kind == GroupKind::attributes || group.kind == GroupKind::members ||
                      group.kind == GroupKind::module_attributes;
   return static_cast<std::uint32_t>(pairs ? graph.pair_count(group.node) : graph.length(group.node));
+}
+
+std::uint64_t most_name_bytes(const Graph& graph) {
+  return std::min(kMostNameBytes, kFreeNameBytes + kNameBytesPerByte * (graph.end_offset() - graph.begin_offset()));
 }
 
 }  // namespace
@@ -41,7 +46,7 @@ Walker::Walker(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& 
       path_(prefix),
       first_tensor_(static_cast<std::uint32_t>(checkpoint.tensors.size())),
       budget_(2 * std::uint64_t{graph_.node_count()} + (graph_.end_offset() - graph_.begin_offset()) / kBytesPerVisit + kFreeVisits),
-      name_budget_(kNameBytes) {
+      name_budget_(most_name_bytes(*pickle.graph)) {
   const auto persistent = std::ranges::count(graph_.events(), pickle::EventKind::persistent, &pickle::Event::kind);
   checkpoint_.tensors.reserve(checkpoint_.tensors.size() + static_cast<std::size_t>(persistent));
   checkpoint_.storages.reserve(checkpoint_.storages.size() + static_cast<std::size_t>(persistent));
@@ -62,7 +67,7 @@ Result<void> Walker::walk(Node root) {
     }
     if (child == kNoNode) continue;
     if (name_budget_ < path_.size() - frame.path) {
-      limit(concat("names together exceed ", kNameBytes, " bytes"));
+      limit(concat("names together exceed ", most_name_bytes(graph_), " bytes"));
       return {};
     }
     name_budget_ -= path_.size() - frame.path;
@@ -321,10 +326,11 @@ Result<void> Walker::note_tensor(Node node, Result<std::uint32_t> index) {
 }
 
 void Walker::add_entry(MetadataEntry entry) {
-  if (checkpoint_.metadata.size() >= kMetadataEntries || name_budget_ < path_.size()) {
+  if (checkpoint_.metadata.size() >= kMetadataEntries) {
     limit(concat("more values than ", kMetadataEntries, " are not tensors; the rest are not listed"));
     return;
   }
+  if (name_budget_ < path_.size()) return limit(concat("names together exceed ", most_name_bytes(graph_), " bytes"));
   name_budget_ -= path_.size();
   entry.key = checkpoint_.arena().text(name_or("value"));
   checkpoint_.metadata.push_back(entry);

@@ -80,6 +80,26 @@ TEST(Maps, EveryByteOfWhatRealWritersWroteHasAnOwner) {
   EXPECT_GT(files, 60u);
 }
 
+TEST(Maps, EveryByteOfWrittenSetsHasAnOwner) {
+  std::size_t sets = 0;
+  for (const char* parent : {"dist", "deepspeed"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(ASSAY_TEST_DATA) + "/" + parent)) {
+      if (!entry.is_directory()) continue;
+      SCOPED_TRACE(entry.path().string());
+      const auto files = open_path(entry.path().string());
+      ASSERT_TRUE(files);
+      const auto checkpoint = open(**files);
+      if (!checkpoint) continue;
+      const auto maps = model::map_bytes(**files, *checkpoint);
+      ASSERT_TRUE(maps);
+      EXPECT_EQ(maps->size(), checkpoint->files.size());
+      for (const ByteMap& map : *maps) EXPECT_EQ(map.unowned(), 0u) << map.file << '\n' << told(map);
+      ++sets;
+    }
+  }
+  EXPECT_GE(sets, 5u);
+}
+
 TEST(Maps, Safetensors) {
   const std::string header = "{" + entry("a", "U8", "3", 0, 3) + "," + entry("b", "U8", "2", 5, 7) + "}  ";
   const Opened opened = map_of({{"x.safetensors", safetensors(header, 10)}}, "x.safetensors");

@@ -39,6 +39,23 @@ TEST(PlainPickle, WhatFollowsIsTold) {
   EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.xyz"s), Code::unparsed_bytes), "3 bytes behind the pickle's end, not a pickle");
 }
 
+// One key, written once, above many values: the names that are put together must not cost much more than the file.
+TEST(PlainPickle, NamesThatAFewBytesMakeLongAreBounded) {
+  constexpr int kDepth = 1500, kLeaves = 5000;
+  std::string pickle = "\x80\x02}X\x1e\0\0\0"s + std::string(30, 'a') + "q\0}"s;
+  for (int i = 1; i < kDepth; ++i) pickle += "h\0}"s;
+  pickle += "(";
+  for (int i = 0; i < kLeaves; ++i) pickle += concat("I", i, "\nK\1");
+  pickle += "u" + std::string(kDepth, 's') + ".";
+  const auto opened = open_file_named("m.pkl", pickle);
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(opened->complete);
+  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("names together exceed"), std::string::npos) << message_of(opened, Code::limit_exceeded);
+  std::size_t bytes = 0;
+  for (const MetadataEntry& entry : opened->metadata) bytes += entry.key.size();
+  EXPECT_LT(bytes, std::size_t{20} << 20);
+}
+
 TEST(PlainPickle, APickleWithoutItsArchiveListsItsTensors) {
   const auto opened = open_file_named("data.pkl", dict({{"w", tensor()}}) + ".");
   ASSERT_TRUE(opened);
