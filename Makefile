@@ -48,7 +48,7 @@ bench:
 	scripts/install_deps.sh build
 	cmake --preset bench
 	cmake --build --preset bench
-	python3 bench/list.py --assay build/bench/assay
+	status=0; build/bench/numbers_bench || status=1; python3 bench/list.py --assay build/bench/assay || status=1; exit $$status
 
 SOURCES = $(shell find src include tests bindings bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' 2>/dev/null)
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "analysis/kernels/kernels.hpp"
 #include "analysis/pair_sums.hpp"
 #include "assay/values.hpp"
 #include "base/endian.hpp"
@@ -141,6 +142,10 @@ class Comparer {
         complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2), exact_(same_dtype_ && same_meaning_ && is_wide_integer(a_.tensor().dtype)),
         ulps_(same_dtype_ && same_meaning_ && is_float(a_.tensor().dtype)) {
     for (auto* values : {&values_a_, &values_b_, &delta_}) values->resize(kBlock);
+    constexpr DType kByKernel[kernels::kPairReals] = {DType::bf16, DType::f16, DType::f32};
+    if (ulps_ && options.absolute == 0 && options.relative == 0)
+      for (std::size_t i = 0; i < kernels::kPairReals; ++i)
+        if (a_.tensor().dtype == kByKernel[i] && a_.tensor().quantizer == kNone && b_.tensor().quantizer == kNone) pairs_ = i;
   }
 
   Result<void> run(Difference& found) {
@@ -175,7 +180,7 @@ class Comparer {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
       ASSAY_TRY(const auto a, a_.codes(first, n));
       ASSAY_TRY(const auto b, b_.codes(first, n));
-      if (std::memcmp(a.data(), b.data(), a.size()) != 0) return false;
+      if (!kernels_->same(a.data(), b.data(), a.size())) return false;
     }
     return true;
   }
@@ -278,6 +283,8 @@ class Comparer {
   std::vector<double> values_a_, values_b_, delta_;
   PairSums sums_;
   std::uint64_t max_ulps_ = 0;
+  const kernels::Table* kernels_ = &kernels::best();
+  std::optional<std::size_t> pairs_;  // the kernel for pairs of this dtype, where nothing but its sums is asked for
 };
 
 /// Two short tensors hold the same numbers; false also where they cannot be read, which reading the values will say.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All experts of a layer are read side by side, a block of each at a time: their inner products, what is equal, what is dead.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
 
 #include "analysis/moe.hpp"
 #include "analysis/moe_align.hpp"
+#include "analysis/parallel.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
 #include "base/text.hpp"
@@ -453,9 +455,22 @@ Result<void> LayerMeter::run() {
 }  // namespace
 
 Result<void> measure_experts(const Checkpoint& checkpoint, Moe& moe, const MoeOptions& options, std::vector<Finding>& findings) {
-  for (std::size_t i = 0; i < moe.layers.size(); ++i) {
-    if (options.watch && !options.watch(i, moe.layers.size())) return {};
-    ASSAY_CHECK(LayerMeter(checkpoint, moe.layers[i], options, findings).run());
+  const std::size_t layers = moe.layers.size();
+  std::vector<std::vector<Finding>> found(layers);
+  std::vector<Result<void>> results(layers);
+  std::atomic<std::size_t> done = 0;
+  if (layers > 0 && options.watch && !options.watch(0, layers)) return {};
+  in_parallel(
+      layers, options.threads,
+      [&](std::size_t i, std::size_t) {
+        results[i] = LayerMeter(checkpoint, moe.layers[i], options, found[i]).run();
+        ++done;
+      },
+      [&] { return !options.watch || done == layers || options.watch(done, layers); });
+  // In the order of the layers, whoever was first.
+  for (std::size_t i = 0; i < layers; ++i) {
+    for (Finding& finding : found[i]) findings.push_back(std::move(finding));
+    if (!results[i]) return std::unexpected(std::move(results[i]).error());
   }
   return {};
 }

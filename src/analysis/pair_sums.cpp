@@ -62,6 +62,13 @@ void PairSums::add(std::span<double> a, std::span<double> b, std::span<double> d
   merge({total(aa), total(bb), total(ab), total(dd), total(abs)}, exponent);
 }
 
+void PairSums::add(std::uint64_t count, const kernels::Pairs& pairs) {
+  count_ += count;
+  max_abs_ = std::max(max_abs_, pairs.max_abs);
+  if (pairs.max_a == 0 && pairs.max_b == 0) return;
+  merge({pairs.aa, pairs.bb, pairs.ab, pairs.dd, pairs.abs}, 0);
+}
+
 void PairSums::merge(Block block, int exponent) {
   const int common = std::max(exponent, exponent_);
   const auto shift = [&](Block& sums, int from) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "analysis/kernels/kernels.hpp"
+
 namespace assay::analysis {
 
 /// Kept relative to a power of two, so that neither 1e300 nor 1e-300 overflows or vanishes when squared.
@@ -14,6 +16,9 @@ class PairSums {
   /// `delta` is a - b, or a closer value of it where a and b are rounded. All finite but `delta`, which may have overflowed. The
   /// blocks may be scaled in place.
   void add(std::span<double> a, std::span<double> b, std::span<double> delta);
+
+  /// The same of a block that a kernel has gone through.
+  void add(std::uint64_t count, const kernels::Pairs& pairs);
 
   std::uint64_t count() const { return count_; }
   double max_abs() const { return max_abs_; }

@@ -11,6 +11,7 @@
 
 #include "analysis/census.hpp"
 #include "analysis/meter.hpp"
+#include "analysis/parallel.hpp"
 #include "analysis/quantiles.hpp"
 #include "assay/values.hpp"
 #include "base/try.hpp"
@@ -356,11 +357,16 @@ Result<Stats> StatsRun::result(std::size_t i) {
   return job.stats;
 }
 
+bool run_all(StatsRun& run, const std::function<bool()>& watch) {
+  do {
+    if (!in_parallel(run.steps(), run.workers(), [&](std::size_t step, std::size_t worker) { run.run(step, worker); }, watch)) return false;
+  } while (run.next_round());
+  return true;
+}
+
 Result<Stats> tensor_stats(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options) {
   StatsRun run(checkpoint, {&tensor}, 1, options);
-  do {
-    for (std::size_t step = 0; step < run.steps(); ++step) run.run(step, 0);
-  } while (run.next_round());
+  run_all(run);
   return run.result(0);
 }
 

@@ -170,7 +170,8 @@ constexpr Example kMapExamples[] = {{"assay map model.safetensors", "what lies w
 
 constexpr Flag kMoeFlags[] = {{"--similar", 0, Value::text, "X", "the least cosine of two experts to report, from 0 to 1; 0.9 without it"},
                               {"--no-align", 0, Value::none, "", "do not look for experts that differ in the order of their neurons only"},
-                              {"--plan", 0, Value::number, "K", "which K experts of each layer to keep, and why the others could go"}};
+                              {"--plan", 0, Value::number, "K", "which K experts of each layer to keep, and why the others could go"},
+                              kThreads};
 constexpr Example kMoeExamples[] = {{"assay moe model/", "layers, routers, dead, identical and similar experts"},
                                     {"assay moe model.safetensors --similar 0.5", "what upcycling left alike"},
                                     {"assay moe model.safetensors --plan 4", "a pruning plan; no file is changed"}};

@@ -44,6 +44,16 @@ struct Counts {
   std::size_t zeros, below_near, below_normal;
 };
 
+/// Of pairs a, b and their difference d = a - b.
+struct Pairs {
+  double aa, bb, ab, dd, abs;  ///< sums of a², b², a·b, d², |d|
+  double max_abs;              ///< of |d|
+  std::size_t changed;         ///< d that are not 0
+  std::uint64_t max_a, max_b;  ///< largest magnitudes, as codes
+  std::uint64_t max_steps;     ///< from one value to the other, over those between: ulps
+};
+inline constexpr std::size_t kPairReals = 3;  // BF16, F16, F32
+
 /// One set of loops. `n` counts codes: at least 1, at most kMostCodes. A magnitude is a code without its top bit.
 struct Table {
   static constexpr std::size_t kMostCodes = 16384;
@@ -56,6 +66,11 @@ struct Table {
   // By the width of the codes: 2, 4, 8 bytes.
   Counts (*counts[3])(const std::byte* codes, std::size_t n, std::uint64_t near, std::uint64_t normal);
   std::size_t (*equal[3])(const std::byte* codes, std::size_t n, std::uint64_t code);
+  /// The sums of fast kinds are sound where magnitudes are below 2^50 and max_abs is from 2^-40 on, or 0. What is not finite leaves only
+  /// max_a or max_b right, which say so.
+  Pairs (*pairs[kPairReals])(const std::byte* a, const std::byte* b, std::size_t n);
+  /// Whether `size` bytes are the same, any number of them.
+  bool (*same)(const std::byte* a, const std::byte* b, std::size_t size);
 };
 
 /// For any machine; the others agree with it bit by bit.

@@ -75,6 +75,71 @@ void empty_into(LaneSums<double, kLanes>& wide, const LaneSums<float, kFastLanes
   }
 }
 
+/// Sums of pairs, and the largest |d| of each lane.
+template <class T, std::size_t kN>
+struct PairLanes {
+  T aa[kN] = {}, bb[kN] = {}, ab[kN] = {}, dd[kN] = {}, abs[kN] = {}, max_abs[kN] = {};
+
+  void add(std::size_t lane, T a, T b) {
+    const T d = a - b, magnitude = d < 0 ? -d : d;
+    aa[lane] += a * a;
+    bb[lane] += b * b;
+    ab[lane] += a * b;
+    dd[lane] += d * d;
+    abs[lane] += magnitude;
+    max_abs[lane] = magnitude > max_abs[lane] ? magnitude : max_abs[lane];
+  }
+};
+
+template <Real kReal>
+void empty_into(PairLanes<double, kLanes>& wide, const PairLanes<float, kFastLanes>& lanes) {
+  constexpr std::size_t kStep = kPairStep<kReal>;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t first = first_of_pair<kReal>(lane), second = first + kStep;
+    wide.aa[lane] += static_cast<double>(lanes.aa[first] + lanes.aa[second]);
+    wide.bb[lane] += static_cast<double>(lanes.bb[first] + lanes.bb[second]);
+    wide.ab[lane] += static_cast<double>(lanes.ab[first] + lanes.ab[second]);
+    wide.dd[lane] += static_cast<double>(lanes.dd[first] + lanes.dd[second]);
+    wide.abs[lane] += static_cast<double>(lanes.abs[first] + lanes.abs[second]);
+    const double most = lanes.max_abs[first] > lanes.max_abs[second] ? lanes.max_abs[first] : lanes.max_abs[second];
+    wide.max_abs[lane] = most > wide.max_abs[lane] ? most : wide.max_abs[lane];
+  }
+}
+
+inline void fold_into(Pairs& found, PairLanes<double, kLanes>& lanes) {
+  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::size_t i = 0; i < width; ++i) {
+      lanes.aa[i] += lanes.aa[i + width];
+      lanes.bb[i] += lanes.bb[i + width];
+      lanes.ab[i] += lanes.ab[i + width];
+      lanes.dd[i] += lanes.dd[i + width];
+      lanes.abs[i] += lanes.abs[i + width];
+      lanes.max_abs[i] = lanes.max_abs[i + width] > lanes.max_abs[i] ? lanes.max_abs[i + width] : lanes.max_abs[i];
+    }
+  }
+  found.aa = lanes.aa[0];
+  found.bb = lanes.bb[0];
+  found.ab = lanes.ab[0];
+  found.dd = lanes.dd[0];
+  found.abs = lanes.abs[0];
+  found.max_abs = lanes.max_abs[0];
+}
+
+/// What a pair of codes says beside the sums.
+template <class Code>
+void note_pair(Pairs& found, Code a, Code b) {
+  using Signed = std::make_signed_t<Code>;
+  const Code x = a & kMagnitude<Code>, y = b & kMagnitude<Code>;
+  found.max_a = x > found.max_a ? x : found.max_a;
+  found.max_b = y > found.max_b ? y : found.max_b;
+  // Steps count from 0, to both sides.
+  const auto to = [](Code code, Code magnitude) { return static_cast<Signed>(code != magnitude ? Code{0} - magnitude : magnitude); };
+  const std::int64_t from_a = to(a, x), from_b = to(b, y);
+  const auto steps = static_cast<std::uint64_t>(from_a > from_b ? from_a - from_b : from_b - from_a);
+  found.max_steps = steps > found.max_steps ? steps : found.max_steps;
+  found.changed += from_a != from_b;
+}
+
 /// Pairs far apart first, so that every machine adds in one order.
 inline PowerSums folded(LaneSums<double, kLanes>& lanes) {
   for (std::size_t width = kLanes / 2; width > 0; width /= 2) {

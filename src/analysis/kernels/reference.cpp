@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops as plain as they can be: a row of lanes at a time, so that a compiler may make vectors of them. The vector forms are held to
 // these.
+#include <cstring>
+
 #include "analysis/kernels/lanes.hpp"
 
 namespace assay::analysis::kernels {
@@ -59,6 +61,30 @@ std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
   return count;
 }
 
+template <Real kReal>
+Pairs pairs(const std::byte* a, const std::byte* b, std::size_t n) {
+  using Code = CodeOf<kReal>;
+  Pairs found{};
+  PairLanes<double, kLanes> wide;
+  constexpr std::size_t kRow = is_fast(kReal) ? kFastLanes : kLanes, kRows = is_fast(kReal) ? kFastRows : 1;
+  PairLanes<NumberOf<kReal>, kRow> lanes;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Code x = load_le<Code>(a + i * sizeof(Code)), y = load_le<Code>(b + i * sizeof(Code));
+    note_pair(found, x, y);
+    lanes.add(i % kRow, number<kReal>(x), number<kReal>(y));
+    if constexpr (is_fast(kReal)) {
+      if (i + 1 < n && (i + 1) % (kRow * kRows) != 0) continue;
+      empty_into<kReal>(wide, lanes);
+      lanes = {};
+    }
+  }
+  if constexpr (is_fast(kReal)) fold_into(found, wide);
+  else fold_into(found, lanes);
+  return found;
+}
+
+bool same(const std::byte* a, const std::byte* b, std::size_t size) { return std::memcmp(a, b, size) == 0; }
+
 constexpr Table kReference = {
     "scalar",
     {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>, measure<Real::i32, false>,
@@ -66,6 +92,8 @@ constexpr Table kReference = {
     {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
     {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
     {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},
+    {pairs<Real::bf16>, pairs<Real::f16>, pairs<Real::f32>},
+    same,
 };
 
 }  // namespace

@@ -129,6 +129,56 @@ TEST(Kernels, AgreeWithTheReferenceBitByBit) {
   }
 }
 
+TEST(Kernels, PairsAgreeWithTheReferenceBitByBit) {
+  const auto all = tables();
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal(0, 0.02);
+  for (const std::size_t n : {1u, 2u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 100u, 1000u, 4095u, 4096u, 4097u, 9000u, 16384u}) {
+    for (const Real real : {Real::bf16, Real::f16, Real::f32}) {
+      for (const bool close : {false, true}) {
+        Bytes a(random() % 9, std::byte{}), b(random() % 9, std::byte{});
+        const std::size_t shift_a = a.size(), shift_b = b.size();
+        for (std::size_t i = 0; i < n; ++i) {
+          const double x = i % 100 == 7 ? 0.0 : normal(random);
+          put_real(a, real, x);
+          put_real(b, real, close ? (i % 3 == 0 ? -x : x * (1 + 0.01 * static_cast<double>(i % 2))) : normal(random));
+        }
+        for (std::size_t t = 1; t < all.size(); ++t) {
+          SCOPED_TRACE(testing::Message() << all[t]->name << ' ' << n << " pairs, kind " << static_cast<int>(real));
+          const auto r = static_cast<std::size_t>(real);
+          const auto x = all[0]->pairs[r](a.data() + shift_a, b.data() + shift_b, n),
+                     y = all[t]->pairs[r](a.data() + shift_a, b.data() + shift_b, n);
+          EXPECT_TRUE(same(x.aa, y.aa) && same(x.bb, y.bb) && same(x.ab, y.ab) && same(x.dd, y.dd) && same(x.abs, y.abs));
+          EXPECT_TRUE(same(x.max_abs, y.max_abs)) << x.max_abs << ' ' << y.max_abs;
+          EXPECT_EQ(x.changed, y.changed);
+          EXPECT_EQ(x.max_a, y.max_a);
+          EXPECT_EQ(x.max_b, y.max_b);
+          EXPECT_EQ(x.max_steps, y.max_steps);
+          ASSERT_FALSE(testing::Test::HasFailure());
+        }
+      }
+    }
+  }
+}
+
+TEST(Kernels, OneBitAnywhereIsADifference) {
+  std::mt19937_64 random(5);
+  for (const Table* table : tables()) {
+    for (const std::size_t size : {0u, 1u, 63u, 64u, 4095u, 4096u, 4097u, 20000u}) {
+      const Bytes a = bytes_of(random, 0, size + 3);
+      Bytes b(a.begin() + 3, a.end());
+      b.insert(b.begin(), 2, std::byte{});
+      EXPECT_TRUE(table->same(a.data() + 3, b.data() + 2, size));
+      for (int i = 0; i < 40 && size > 0; ++i) {
+        std::byte& byte = b[2 + (i == 0 ? size - 1 : random() % size)];
+        byte ^= std::byte{16};
+        EXPECT_FALSE(table->same(a.data() + 3, b.data() + 2, size)) << table->name;
+        byte ^= std::byte{16};
+      }
+    }
+  }
+}
+
 Tally tally_of(Real real, const Bytes& bytes) {
   Meter meter(real);
   meter.add(bytes);

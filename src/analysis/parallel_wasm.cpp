@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/parallel.hpp"
+
+namespace assay::analysis {
+
+bool in_parallel(std::size_t n, std::size_t, const std::function<void(std::size_t, std::size_t)>& work,
+                 const std::function<bool()>& watch) {
+  for (std::size_t i = 0; i < n; ++i) {
+    work(i, 0);
+    if (watch && !watch()) return false;
+  }
+  return true;
+}
+
+}  // namespace assay::analysis
