@@ -2,8 +2,9 @@
 // safetensors:
 //
 //   0      u64 LE  N, the header's length
-//   8      N bytes of JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "value",
-//   …}} 8 + N  the data area, where offsets count from; row-major, little endian, without gaps, to the end of the file
+//   8      N bytes of JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …,
+//                            "__metadata__": {"key": "value", …}}
+//   8 + N  the data area, where offsets count from; row-major, little endian, without gaps, to the end of the file
 //
 // What the reference reader refuses as a whole is listed here as far as it goes, each fault a finding of its own.
 #include "formats/safetensors.hpp"
