@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds README.md and docs/ to what is so: dumps to the files in tests/data, codes to errors.def, formats and commands to the program, the
-first picture to what it prints, links to files.
+first picture to what it prints, links to files, and the keys that docs/json.md lists to those of real documents.
 
     pages_test.py ASSAY
 """
@@ -46,7 +46,65 @@ def picture_of(assay):
     return "".join(f"    {line}\n" for line in tree.stdout.splitlines())
 
 
+# Keys whose values have names from the file, or of things, as keys.
+OPEN = {"metadata", "quantiles", "bytes", "advice"}
+ENVELOPE = {"schema", "assay", "path", "complete", "findings", "error"}
+DATA = "tests/data"
+DOCUMENTS = {
+    "info": [[f"{DATA}/torch/train.pt"], [f"{DATA}/deepspeed/stage1"]],
+    "tensors": [[f"{DATA}/torch/quantized.pt"], [f"{DATA}/torch/conj_neg.pt"]],
+    "tree": [["MODEL"], [f"{DATA}/torch/nested.pt"]],
+    "head": [["MODEL", "lm_head.weight"]],
+    "dump": [[f"{DATA}/torch/dtypes.pt"]],
+    "stats": [[f"{DATA}/safetensors/values.safetensors"]],
+    "map": [[f"{DATA}/torch/views.pt"]],
+    "show": [["MODEL", "lm_head.weight", "[0:2, 0:2]", "--format", "number,hex,bits"]],
+    "hist": [["MODEL", "lm_head.weight", "--scale", "symlog"]],
+    "heatmap": [["MODEL", "lm_head.weight"], [f"{DATA}/safetensors/values.safetensors", "floats"]],
+    "moe": [["MODEL", "--plan", "2", "--similar", "0"]],
+    "doctor": [[f"{DATA}/safetensors/values.safetensors"]],
+    "diff": [["MODEL", "OTHER"]],
+    "pickle": [[f"{DATA}/torch/train.pt"], [f"{DATA}/old/legacy2.pt"], [f"{DATA}/torch/train.pt", "--ops"]],
+    "scan": [[f"{DATA}/torch/packages.pt"], [f"{DATA}/torch"], [f"{DATA}/old/protocol0.pkl"]],
+    "verify": [["MODEL"], [f"{DATA}/safetensors/cut.safetensors"]],
+    "formats": [[]],
+    "synth": [["NEW"]],
+}
+
+
+def keys_of(value, keys):
+    for item in value if isinstance(value, list) else []:
+        keys_of(item, keys)
+    for key, item in value.items() if isinstance(value, dict) else []:
+        keys.add(key)
+        if key not in OPEN and key not in {"findings", "error"}:
+            keys_of(item, keys)
+
+
+def check_keys(assay, failures):
+    """Every key that is printed is in the command's row. Returns how many."""
+    rows = dict(re.findall(r"^\| (`[^|]*`) \| (.*) \|$", (ROOT / "docs/json.md").read_text(), re.M))
+    count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: f"{folder}/{name}.safetensors" for name in ("MODEL", "OTHER", "NEW")}
+        for seed, name in enumerate(("MODEL", "OTHER")):
+            subprocess.run([assay, "synth", files[name], "--seed", str(seed)], capture_output=True, check=True)
+        for command, runs in DOCUMENTS.items():
+            row = next((text for names, text in rows.items() if f"`{command}`" in names and "`" in text), "")
+            keys = set()
+            for words in runs:
+                arguments = [files.get(word, word) for word in words]
+                keys_of(json.loads(subprocess.run([assay, command, *arguments, "--json"], capture_output=True, cwd=ROOT).stdout), keys)
+            if not keys - ENVELOPE:
+                failures.append(f"{command} printed nothing of its own")
+            for key in sorted(keys - ENVELOPE - set(re.findall(r"\w+", row))):
+                failures.append(f"docs/json.md does not tell of the key {key} of {command}")
+            count += len(keys - ENVELOPE)
+    return count
+
+
 def main(assay):
+    assay = str(Path(assay).resolve())
     failures = []
     errors = (ROOT / "include/assay/errors.def").read_text()
     codes = set(re.findall(r'ASSAY_CODE\(\w+, *"([^"]+)"', errors))
@@ -66,6 +124,7 @@ def main(assay):
     for name in formats:
         if f"`{name}`" not in index:
             failures.append(f"docs/formats/README.md does not name {name}")
+    keys = check_keys(assay, failures)
     readme = (ROOT / "README.md").read_text()
     commands = subprocess.run([assay, "--help"], capture_output=True, text=True, check=True).stdout
     listed = re.findall(r"^  ([a-z]+)(?:, \w+)?  +\S", commands.split("\nCommands\n")[1].split("\n\n")[0], re.M)
@@ -78,7 +137,7 @@ def main(assay):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             if not (page.parent / link).exists():
                 failures.append(f"{page.relative_to(ROOT)}: the link {link} leads nowhere")
-    print("\n".join(failures) or f"{len(PAGES)} pages, {dumped} lines of dumps, {len(formats)} formats: as they should be")
+    print("\n".join(failures) or f"{len(PAGES)} pages, {dumped} lines of dumps, {len(formats)} formats, {keys} keys: as they should be")
     return 1 if failures else 0
 
 
