@@ -25,9 +25,12 @@ if (!fs.existsSync(core)) skip('the core was not built; see the test wasm_build'
 if (!fs.existsSync(path.join(root, 'web/node_modules/esbuild'))) skip('the modules of web/ are not installed; run: cd web && npm ci');
 
 const tsc = 'web/node_modules/typescript/bin/tsc';
-if (part === 'package') {
+function makePackage() {
   run(tsc, '-p', 'bindings/wasm');
   fs.copyFileSync(core, path.join(root, 'bindings/wasm/dist/core.wasm'));
+}
+if (part === 'package') {
+  makePackage();
   run('--test', ...tests('bindings/wasm/test'));
 } else if (part === 'logic') {
   run(tsc, '-p', 'web');
@@ -37,6 +40,7 @@ if (part === 'package') {
   const reason = missing(part);
   if (reason !== '') skip(reason);
   if (!fs.existsSync(path.join(root, 'web/dist/assay.html'))) run('web/build.mjs', core);
+  if (!fs.existsSync(path.join(root, 'bindings/wasm/dist/core.wasm'))) makePackage();
   process.env.ASSAY_BROWSER = part;
   run('--test', '--test-concurrency=1', 'tests/page/everywhere.test.mjs', ...(part === 'chromium' ? tests('tests/page').filter((name) => !name.includes('everywhere')) : []));
 }
