@@ -154,8 +154,8 @@ class Runner {
       of_lane.emplace_back(first, items.size());
     }
     in_parallel(items.size(), threads_, [&](std::size_t i) { items[i].bytes = pass_.read(items[i].block); }, [](std::size_t) {});
-    for (const Item& item : items)
-      if (!item.bytes) return fail(Error(item.bytes.error().code(), item.bytes.error().what()));
+    for (Item& item : items)
+      if (!item.bytes) return fail(std::move(item.bytes).error());
     // Hashing is what takes longest, so it begins first.
     const auto work = [&](std::size_t i) {
       if (i < active) return hash(items, of_lane[i].first, of_lane[i].second);
