@@ -54,6 +54,29 @@ test('files that are dropped open', async () => {
   await until(browser, () => document.querySelector('assay-root').app.model?.label === 'dropped.safetensors');
 });
 
+test('shards with their index and configuration are one model, and a missing one is told', async () => {
+  const ones = Buffer.from(Float32Array.from({ length: 16 }, () => 1).buffer);
+  const [a, b] = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'].map((name, i) =>
+    safetensors(path.join(folder, name), [[`model.layers.${i}.w.weight`, 'F32', [4, 4], 64, ones]]),
+  );
+  const index = path.join(folder, 'model.safetensors.index.json');
+  fs.writeFileSync(index, JSON.stringify({ metadata: { total_size: 128 }, weight_map: { 'model.layers.0.w.weight': path.basename(a), 'model.layers.1.w.weight': path.basename(b) } }));
+  const config = path.join(folder, 'config.json');
+  fs.writeFileSync(config, '{"model_type": "llama", "num_hidden_layers": 2}');
+  const opened = async (files) => {
+    await page.locator(FILES).setInputFiles(files);
+    await until(browser, (n) => { const { app } = document.querySelector('assay-root'); return app.opening === '' && app.model?.files.files.length === n; }, [files.length]);
+    return app((one) => ({ complete: one.model.complete, tensors: one.model.tensorCount, problem: one.problem }));
+  };
+  assert.deepEqual(await opened([a, b, index, config]), { complete: true, tensors: 2, problem: null });
+  const stats = await app((one) => one.engine.call('stats', { model: one.model.id, tensor: 1 }).then(({ mean }) => mean));
+  assert.equal(stats, 1);
+  const cut = await opened([a, index, config]);
+  assert.deepEqual([cut.complete, cut.problem], [false, null]);
+  await page.getByRole('tab', { name: /Findings/ }).click();
+  assert.match(await textOf('assay-findings'), /model-00002-of-00002/);
+});
+
 test('the odd layer is named', async () => {
   await open(planted(folder));
   assert.match(await textOf('assay-tree'), /layers\s*×6/);
