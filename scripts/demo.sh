@@ -28,8 +28,9 @@ echo
 echo "the program is build/release/assay; try: build/release/assay --help"
 
 # The page needs Node and the WebAssembly compiler besides; where they are it is built too.
+has() { for program; do command -v "$program" >/dev/null || return 1; done; }
 page=$root/web/dist/assay.html
-if [ ! -f "$page" ] && command -v node npm clang++-19 wasm-ld-19 >/dev/null && [ -f /usr/lib/wasm32-wasi/libc++.a ]; then
+if [ ! -f "$page" ] && has node npm clang++-19 wasm-ld-19 && [ -f /usr/lib/wasm32-wasi/libc++.a ]; then
   echo "building the page; this takes a few minutes"
   make -C "$root" -s web >/dev/null 2>&1 || echo "the page could not be built; see: make web" >&2
 fi
