@@ -41,6 +41,7 @@ class Run {
   const Limits limits_;
   report::PickleExtent extent_;
   bool ops_ = false;
+  std::uint64_t written_ = 0;  // pickles so far
   report::PickleOmitted omitted_;
 };
 
@@ -109,13 +110,15 @@ void Run::write_text(const PickleStream& stream) {
 
 void Run::write(const PickleStream& stream) {
   const pickle::Graph& graph = *stream.graph;
+  ++written_;
   if (report::JsonWriter* json = answer_.json()) {
     write_json(*json, stream);
   } else if (context_.mode == Mode::ndjson) {
     joblib::ArrayReader arrays(limits_);
     if (ops_)
-      omitted_ = report::write_pickle_op_lines(context_.out, stream.bytes, stream.with_arrays ? &arrays : nullptr, limits_, extent_);
-    else omitted_ = report::write_pickle_value_lines(context_.out, graph, extent_);
+      omitted_ =
+          report::write_pickle_op_lines(context_.out, stream.bytes, written_, stream.with_arrays ? &arrays : nullptr, limits_, extent_);
+    else omitted_ = report::write_pickle_value_lines(context_.out, graph, written_, extent_);
   } else {
     write_text(stream);
   }

@@ -178,8 +178,8 @@ class OpsText final : public OpsTracer {
 
 class OpsJson final : public OpsTracer {
  public:
-  OpsJson(JsonWriter* json, Writer* lines, ByteView stream, const PickleExtent& extent)
-      : OpsTracer(stream, extent), json_(json), lines_(lines) {}
+  OpsJson(JsonWriter* json, Writer* lines, ByteView stream, std::uint64_t number, const PickleExtent& extent)
+      : OpsTracer(stream, extent), json_(json), lines_(lines), number_(number) {}
 
  private:
   void put(const Traced& op, std::size_t, std::optional<std::uint64_t> mark) override {
@@ -190,6 +190,7 @@ class OpsJson final : public OpsTracer {
   void write(JsonWriter& json, const Traced& op, std::optional<std::uint64_t> mark) const {
     const Opcode& row = *op.step.row;
     json.begin_object();
+    if (number_ != 0) json.key("pickle").integer(number_);
     json.key("offset").integer(stream_.offset(op.position));
     json.key("opcode").text(row.name);
     write_argument(json, op);
@@ -222,6 +223,7 @@ class OpsJson final : public OpsTracer {
 
   JsonWriter* json_;
   Writer* lines_;
+  std::uint64_t number_;  // 0 within a document, which says it once
 };
 
 }  // namespace
@@ -236,14 +238,14 @@ PickleOmitted write_pickle_ops(Writer& out, const Style& style, ByteView stream,
 
 PickleOmitted write_pickle_ops(JsonWriter& json, ByteView stream, pickle::RawReader* raw, const Limits& limits,
                                const PickleExtent& extent) {
-  OpsJson tracer(&json, nullptr, stream, extent);
+  OpsJson tracer(&json, nullptr, stream, 0, extent);
   pickle::trace(stream, limits, raw, tracer);
   return tracer.omitted();
 }
 
-PickleOmitted write_pickle_op_lines(Writer& out, ByteView stream, pickle::RawReader* raw, const Limits& limits,
+PickleOmitted write_pickle_op_lines(Writer& out, ByteView stream, std::uint64_t number, pickle::RawReader* raw, const Limits& limits,
                                     const PickleExtent& extent) {
-  OpsJson tracer(nullptr, &out, stream, extent);
+  OpsJson tracer(nullptr, &out, stream, number, extent);
   pickle::trace(stream, limits, raw, tracer);
   return tracer.omitted();
 }

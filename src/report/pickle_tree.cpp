@@ -233,9 +233,10 @@ void write_plain(JsonWriter& json, const Graph& graph, Node n) {
   }
 }
 
-void write_value(JsonWriter& json, const Graph& graph, Node n) {
+void write_value(JsonWriter& json, const Graph& graph, Node n, std::uint64_t number = 0) {
   const Kind kind = graph.kind(n);
   json.begin_object();
+  if (number != 0) json.key("pickle").integer(number);
   json.key("id").integer(n);
   json.key("kind").text(pickle::kind_name(kind));
   json.key("offset").integer(graph.offset(n));
@@ -282,10 +283,10 @@ PickleOmitted write_pickle_values(JsonWriter& json, const Graph& graph, const Pi
   return write_values(graph, extent, [&](Node n) { write_value(json, graph, n); });
 }
 
-PickleOmitted write_pickle_value_lines(Writer& out, const Graph& graph, const PickleExtent& extent) {
+PickleOmitted write_pickle_value_lines(Writer& out, const Graph& graph, std::uint64_t number, const PickleExtent& extent) {
   return write_values(graph, extent, [&](Node n) {
     JsonWriter line(out);
-    write_value(line, graph, n);
+    write_value(line, graph, n, number);
   });
 }
 
