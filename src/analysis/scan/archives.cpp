@@ -348,12 +348,9 @@ Result<void> Scanner::scan_storage(const Piece& piece) {
   const pickle::Graph front = pickle::parse(head.view(), limits_);
   if (front.events().empty() && !(front.broken() && front.broken()->code() == Code::truncated && size > kStorageLook)) return {};
   ASSAY_TRY(const Stream stream, parse_at(piece, 0));
-  bool imports = false, calls = false;
-  for (const pickle::Event& event : stream.graph.events()) {
-    imports |= event.kind == pickle::EventKind::import_;
-    calls |= event.kind == pickle::EventKind::call;
-  }
-  if (!calls && !(imports && stream.graph.reached_stop())) return {};
+  const auto& events = stream.graph.events();
+  const bool calls = std::ranges::any_of(events, [](const pickle::Event& event) { return event.kind == pickle::EventKind::call; });
+  if (!calls && !acts(stream.graph)) return {};
   const Row row = add_row(piece, "storage");
   find(row, piece, Code::extra_pickle, "the bytes of a tensor are a pickle", 0);
   return judge(piece, row, stream, 1);

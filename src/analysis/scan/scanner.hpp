@@ -132,12 +132,12 @@ class Scanner {
   Result<void> search(const Piece& piece, Row row, std::uint64_t begin);
   /// The same for bytes that may stay what they are: when not all of them could be looked through, the scan is incomplete.
   Result<void> search_all(const Piece& piece, Row row, bool text = false);
-  Result<std::uint64_t> try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text);
+  Result<std::uint64_t> try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text, std::uint64_t& parsed);
   Result<bool> search_range(const Piece& piece, Row row, std::uint64_t begin, std::uint64_t end, bool text);
   // Text (text.cpp).
   Result<void> scan_text(const Piece& piece, Row row);
   void judge_source(const Piece& piece, Row row, std::string_view text);
-  Result<void> judge_json(const Piece& piece, Row row, ByteView text);
+  void judge_json(const Piece& piece, Row row, ByteView text);
   /// What is of no kind that is looked into: the scan is incomplete; pickles in it are told.
   Result<void> scan_unknown(const Piece& piece, Row row, const Known& known);
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);

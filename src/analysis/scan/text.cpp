@@ -13,7 +13,6 @@ namespace assay::scan {
 namespace {
 
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
-constexpr std::uint64_t kLongestSource = std::uint64_t{16} << 20;
 
 /// Where text ends and something else begins; nothing when all of the piece is text.
 Result<std::optional<std::uint64_t>> first_untextual(const ByteSource& source) {
@@ -33,12 +32,28 @@ Result<std::optional<std::uint64_t>> first_untextual(const ByteSource& source) {
   return std::nullopt;
 }
 
-/// The objects of a JSON document that name what Keras would build.
+bool is_keras_module(std::string_view module) {
+  const std::string_view top = module.substr(0, module.find('.'));
+  return module.empty() || top == "keras" || top == "keras_nlp" || top == "keras_hub" || top == "keras_cv";
+}
+
+/// An object that names what Keras would build.
+struct Named {
+  std::string class_name, module, config;
+  std::string_view wanted() const { return class_name == "function" ? config : class_name; }
+};
+
+Verdict judge_named(const Named& named) {
+  if (named.class_name.empty()) return Verdict::clean;
+  if (named.class_name == "__lambda__") return Verdict::dangerous;
+  if (is_keras_module(named.module)) return named.class_name == "Lambda" ? Verdict::unknown : Verdict::clean;
+  if (judge_danger(named.module, named.wanted()).verdict == Verdict::dangerous) return Verdict::dangerous;
+  return named.module == "builtins" ? Verdict::clean : Verdict::unknown;  // a function of the user's own, which is not in the file
+}
+
+/// The objects of a JSON document that are not harmless to build.
 class KerasHandler final : public json::Handler {
  public:
-  struct Named {
-    std::string class_name, module, config;
-  };
   std::vector<Named> found;
 
   bool null() override { return true; }
@@ -63,7 +78,7 @@ class KerasHandler final : public json::Handler {
     return true;
   }
   bool end_object() override {
-    if (!open_.back().class_name.empty() && found.size() < kMost) found.push_back(std::move(open_.back()));
+    if (judge_named(open_.back()) != Verdict::clean && found.size() < kMost) found.push_back(std::move(open_.back()));
     open_.pop_back();
     key_.clear();
     return true;
@@ -74,42 +89,34 @@ class KerasHandler final : public json::Handler {
   }
 
  private:
-  static constexpr std::size_t kMost = 100'000;
+  static constexpr std::size_t kMost = 1000;
   std::vector<Named> open_;
   std::string key_;
 };
 
-bool is_keras_module(std::string_view module) {
-  const std::string_view top = module.substr(0, module.find('.'));
-  return module.empty() || top == "keras" || top == "keras_nlp" || top == "keras_hub" || top == "keras_cv";
-}
-
 }  // namespace
 
-Result<void> Scanner::judge_json(const Piece& piece, Row row, ByteView text) {
+/// What Keras would build from a configuration.
+void Scanner::judge_json(const Piece& piece, Row row, ByteView text) {
   KerasHandler handler;
-  if (auto read = json::parse(text, handler, limits_); !read) return {};  // no JSON: nothing to build
-  const auto tell = [&](Verdict verdict, std::string words) {
-    raise(row, verdict);
-    find(row, piece, verdict == Verdict::dangerous ? Code::dangerous_import : Code::unknown_import, std::move(words));
-  };
-  for (const auto& named : handler.found) {
-    if (named.class_name == "__lambda__") {
-      tell(Verdict::dangerous, "holds a Python function as code, which Keras would run");
-    } else if (named.class_name == "Lambda" && is_keras_module(named.module)) {
-      tell(Verdict::unknown, "has a Lambda layer: Keras would run a function of the file's choice");
-    } else if (!is_keras_module(named.module)) {
-      const std::string_view wanted = named.class_name == "function" ? named.config : named.class_name;
-      const std::string name = concat(named.module, '.', wanted);
-      const Judgement judged = judge_danger(named.module, wanted);
-      if (named.module == "builtins" && judged.verdict == Verdict::clean)
-        continue;  // a function of the user's own, which is not in the file
-      if (judged.verdict == Verdict::dangerous)
-        tell(Verdict::dangerous, concat("names ", escape(name, 200), " for Keras to build, which ", judged.why));
-      else tell(Verdict::unknown, concat("names ", escape(name, 200), " for Keras to build, which is not on the list of known names"));
-    }
+  if (auto read = json::parse(text, handler, limits_); !read) {
+    // Python's reader takes more than the standard does.
+    mark(row, Status::incomplete);
+    find(row, piece, Code::unparsed_bytes, concat("names classes, but cannot be read as JSON: ", read.error().what()), read.error().where().offset);
   }
-  return {};
+  for (const Named& named : handler.found) {
+    const Verdict verdict = judge_named(named);
+    raise(row, verdict);
+    std::string words;
+    if (named.class_name == "__lambda__") words = "holds a Python function as code, which Keras would run";
+    else if (is_keras_module(named.module)) words = "has a Lambda layer: Keras would run a function of the file's choice";
+    else {
+      const Judgement judged = judge_danger(named.module, named.wanted());
+      words = concat("names ", escape(concat(named.module, '.', named.wanted()), 200), " for Keras to build, which ",
+                     verdict == Verdict::dangerous ? judged.why : "is not on the list of known names");
+    }
+    find(row, piece, verdict == Verdict::dangerous ? Code::dangerous_import : Code::unknown_import, std::move(words));
+  }
 }
 
 /// Source that a loader would run or compile.
@@ -133,11 +140,13 @@ Result<void> Scanner::scan_text(const Piece& piece, Row row) {
     constexpr std::string_view kWords = "begins as text and goes on as something else, of no format that is known here";
     return scan_unknown(piece, row, {"unknown", false, Code::unknown_format, kWords});
   }
-  const std::uint64_t size = piece.source.size();
-  ASSAY_TRY(const ByteBlock source, piece.source.view(0, std::min(size, kLongestSource)));
+  const std::uint64_t read = std::min(piece.source.size(), limits_.json_bytes);
+  ASSAY_TRY(const ByteBlock source, piece.source.view(0, read));
   const std::string_view text = source.view().text();
   judge_source(piece, row, text);
-  if (size <= kLongestSource && text.find("\"class_name\"") != std::string_view::npos) ASSAY_CHECK(judge_json(piece, row, source.view()));
+  // A key may be spelled with escapes.
+  const bool names = text.find("class_name") != std::string_view::npos || text.find("\\u00") != std::string_view::npos;
+  if (report_.members[row].kind == "json" && names) judge_json(piece, row, source.view());
   return search_all(piece, row, true);
 }
 

@@ -128,6 +128,8 @@ std::vector<Case> members() {
       {"a Keras layer of code", R"({"module": "keras.layers", "class_name": "Lambda", "config": {"function": {"class_name": "__lambda__", "config": {"code": "4w"}}}})", kDanger, kComplete},
       {"a function for Keras to call", R"({"module": "os", "class_name": "function", "config": "system"})", kDanger, kComplete},
       {"a builtin for Keras to call", R"({"module": "builtins", "class_name": "function", "config": "eval"})", kDanger, kComplete},
+      {"a key spelled with escapes", R"({"module": "os", "class\u005fname": "function", "config": "system"})", kDanger, kComplete},
+      {"JSON as only Python reads it", R"({"x": {"module": "os", "class_name": "function", "config": "system"}, "y": NaN})", kDanger, kIncomplete},
       {"a class for Keras to make", R"({"module": "mine", "class_name": "Layer", "config": {}})", kUnknown, kComplete},
   };
 }
