@@ -24,7 +24,7 @@ struct Stats {
 };
 
 struct StatsOptions {
-  /// Also quantiles and distinct values. Without them BF16 and F16 are measured several times as fast, their moments then to some 1e-8;
+  /// Also quantiles and distinct values. Without them BF16 and F16 are measured several times as fast, their moments then to some 1e-7;
   /// with them dtypes wider than 16 bits are gone through twice (32 bits) or four times.
   bool quantiles = true;
   bool sample = false;  ///< of a tensor above 16 MiB only one MiB in sixteen, evenly spaced

@@ -14,6 +14,7 @@
 #include "analysis/parallel.hpp"
 #include "analysis/quantiles.hpp"
 #include "assay/values.hpp"
+#include "base/arith.hpp"
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
@@ -55,6 +56,21 @@ CodeOrder order_of(DType dtype) {
     case DTypeKind::signed_integer: return CodeOrder::signed_integer;
     default: return CodeOrder::unsigned_integer;
   }
+}
+
+/// What opening would find, without its cost, of the many tensors that are as simple as can be: row-major, within their storage.
+bool surely_readable(const Checkpoint& checkpoint, const Tensor& tensor) {
+  if (!tensor.readable || !tensor.stride.empty() || tensor.quantizer != kNone || tensor.storage >= checkpoint.storages.size()) return false;
+  const Storage& storage = checkpoint.storages[tensor.storage];
+  if (storage.file >= checkpoint.files.size() || !checkpoint.files[storage.file].source || values::decoder(tensor.dtype).raw_size == 0) return false;
+  std::uint64_t numel = 1;
+  for (const std::uint64_t size : tensor.shape) {
+    const auto next = checked_mul(numel, size);
+    if (!next || size == 0) return false;
+    numel = *next;
+  }
+  const std::uint64_t most = storage.nbytes / std::max(1u, dtype_bits(tensor.dtype) / 8);
+  return numel == tensor.numel && dtype_bits(tensor.dtype) >= 8 && within(tensor.storage_offset, numel, most);
 }
 
 void set_moments(Stats& stats, const Moments& moments, std::uint64_t weight) {
