@@ -248,6 +248,13 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
   bench.row("statistics, BF16, two threads / one (wall time)", bench.ratio(stats(bf16), stats(bf16, false, 2), wall_seconds), 1.85, "x");
   const Input tiny = input("bf16", DType::bf16, bytes, Fill::weights, 1, bytes / 4096);
   bench.row("statistics, tensors of 4 KiB, time / one tensor", 1 / bench.ratio(stats(bf16), stats(tiny)), 1.15, "x", false);
+  // A view: the first half of every row of 8 KiB. As many bytes as half of the file has.
+  Input view = input("bf16", DType::bf16, bytes, Fill::weights, 1);
+  const std::vector<std::uint64_t> view_shape = {bytes / 8192, 2048}, view_stride = {4096, 1};
+  view.checkpoint.tensors[0].shape = view_shape;
+  view.checkpoint.tensors[0].stride = view_stride;
+  view.checkpoint.tensors[0].numel = bytes / 4;
+  bench.row("statistics, BF16, half of every row, time / as many bytes", 2 / bench.ratio(stats(bf16), stats(view)), 2, "x", false);
   // Hostile values: never much slower than weights.
   const std::size_t quarter = bytes / 4;
   const Input normal = input("normal", DType::bf16, quarter, Fill::weights, 6);

@@ -349,8 +349,8 @@ std::size_t available(const Table* (&tables)[kMostTables]) {
                     __builtin_cpu_supports("pclmul");
   if (avx2) tables[count++] = &N_AVX2::kTable;
 #if HWY_TARGETS & HWY_AVX3
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
     tables[count++] = &N_AVX3::kTable;
 #endif
 #elif HWY_TARGETS & HWY_NEON
