@@ -199,10 +199,15 @@ StatsRun::StatsRun(const Checkpoint& checkpoint, std::vector<const Tensor*> tens
     job.searched =
         options.quantiles && !job.counted && bits > 16 && !job.quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
     if (job.counted || job.searched) job.censuses.resize(workers_.size());
-    // Opened here once, so that what cannot be read says so in order, and takes no step.
-    auto reader = TensorReader::open(checkpoint, own, options.limits);
-    if (!reader) job.error = std::move(reader).error();
-    else add_units(static_cast<std::uint32_t>(jobs_.size() - 1));
+    // What cannot be read takes no step, and its claims make none.
+    if (!surely_readable(checkpoint, own)) {
+      auto reader = TensorReader::open(checkpoint, own, options.limits);
+      if (!reader) {
+        job.error = std::move(reader).error();
+        continue;
+      }
+    }
+    add_units(static_cast<std::uint32_t>(jobs_.size() - 1));
   }
   make_steps();
 }
