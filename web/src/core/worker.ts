@@ -59,17 +59,19 @@ async function run<T>(files: Files, steps: Steps<T>): Promise<T> {
  * such work starts over with every range that is missing.
  */
 const MOST_HELD_WHOLE = 256 * 2 ** 20;
+function checkHeld(mode: ReadMode, bytes: number): void {
+  if (mode === 'worker' || bytes <= MOST_HELD_WHOLE) return;
+  throw new AssayError(
+    Status.limit,
+    'limit-exceeded',
+    `this browser lets a page from a disk read files only piece by piece, and ${Math.round(bytes / 2 ** 20)} MiB are too many to hold`,
+    'open the page from a server instead (python3 -m http.server), or use the program',
+    {},
+  );
+}
 async function holdWhole({ files, mode }: Model): Promise<void> {
-  if (mode === 'worker') return;
-  if (files.size > MOST_HELD_WHOLE)
-    throw new AssayError(
-      Status.limit,
-      'limit-exceeded',
-      `this browser lets a page from a disk read files only piece by piece, and ${Math.round(files.size / 2 ** 20)} MiB are too many to hold`,
-      'open the page from a server instead (python3 -m http.server), or use the program',
-      {},
-    );
-  await files.addAll();
+  checkHeld(mode, files.size);
+  if (mode === 'page') await files.addAll();
 }
 
 function modelOf(id: number): Model {
@@ -211,7 +213,8 @@ const answers: Answers = {
   },
   colors: ({ theme }) => ({ diverging: colorMap(core, 'diverging', theme), sequential: colorMap(core, 'sequential', theme), marks: markColors(core) }),
   stats: ({ model: id, tensor }) => {
-    const { files, checkpoint } = modelOf(id);
+    const { files, checkpoint, mode } = modelOf(id);
+    checkHeld(mode, checkpoint.tensor(tensor).nbytes);
     return run(files, checkpoint.stats(tensor));
   },
   sample: async ({ model: id, tensor, n }) => {
