@@ -321,4 +321,33 @@ describe('exports', () => {
   });
 });
 
+test('every tensor of real writers can be looked at, whatever its dtype, strides and shape', async () => {
+  const looked = [];
+  for (const name of ['torch/dtypes.pt', 'torch/views.pt', 'torch/sparse.pt', 'torch/conj_neg.pt', 'torch/quantized.pt', 'torch/empties.pt', 'torch/deflated.pt', 'safetensors/values.safetensors']) {
+    await browser.setFiles('header input[type=file]', [fileURLToPath(new URL(`../data/${name}`, import.meta.url))]);
+    await until(browser, opened, [path.basename(name)]);
+    looked.push(
+      ...(await browser.evaluate(async () => {
+        const { app } = document.querySelector('assay-root');
+        const look = () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look;
+        const seen = [];
+        for (const index of app.model.names.order) {
+          await app.select(index);
+          app.show('tensor');
+          const { tensor } = app.selection;
+          if (!tensor.readable || tensor.numel === 0) continue;
+          const end = performance.now() + 5000;
+          while (!(look()?.tensor === tensor && look().overview !== null && look().census !== null) && app.problem === null && performance.now() < end) await new Promise((done) => setTimeout(done, 10));
+          const right = app.problem === null && look()?.census?.n === tensor.numel && look().overview.picture.grid.exact;
+          seen.push(right ? tensor.dtype : `${app.model.label} ${tensor.name} ${tensor.dtype} ${tensor.shape}: ${app.problem?.text ?? 'not shown'}`);
+          app.forgive();
+        }
+        return seen;
+      })),
+    );
+  }
+  assert.deepEqual(looked.filter((what) => what.includes(' ')), []);
+  assert.ok(new Set(looked).size > 15, `only ${[...new Set(looked)]}`);
+});
+
 test('nothing of this was an error', () => assert.deepEqual(browser.errors, []));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clamped, indexOf, revealing, sliceOf, whole, windowOf, zoomed } from '../src/views/space.js';
+import { clamped, indexOf, revealing, sampleRoom, sliceOf, whole, windowOf, zoomed } from '../src/views/space.js';
 
 const space = { rows: 100, cols: 40 };
 const least = { rows: 8, cols: 5 };
@@ -44,4 +44,16 @@ test('a place in the matrix is an index of the tensor', () => {
   assert.deepEqual(indexOf([4, 10, 40], 17, 3), [1, 7, 3]);
   assert.deepEqual(indexOf([40], 0, 3), [3]);
   assert.deepEqual(indexOf([], 0, 0), []);
+});
+
+test('a first look at a large tensor reads 64 MiB at most', () => {
+  const room = { rows: 300, cols: 500 };
+  // Rows that are read whole: 256 of them at a block each, fewer where a row is larger.
+  assert.deepEqual(sampleRoom({ rows: 128256, cols: 4096 }, 2, room), { rows: 256, cols: 500 });
+  assert.deepEqual(sampleRoom({ rows: 9000, cols: 65536 }, 8, room), { rows: 128, cols: 500 });
+  // Places far apart: 256 of them.
+  for (const space of [{ rows: 3, cols: 2 ** 30 }, { rows: 1, cols: 2 ** 31 }, { rows: 70000, cols: 2 ** 20 }]) {
+    const { rows, cols } = sampleRoom(space, 2, room);
+    assert.ok(rows * cols <= 256 && rows * cols >= 200 && rows <= space.rows, `${rows} ${cols}`);
+  }
 });

@@ -69,7 +69,7 @@ static void test_null(void) {
 }
 
 static void test_documents(const assay_checkpoint* c) {
-  static const char* const kCommands[] = {"info", "tree", "tensors", "stats", "doctor", "moe", "moe-structure"};
+  static const char* const kCommands[] = {"info", "tree", "tensors", "map", "stats", "doctor", "moe", "moe-structure"};
   assay_buffer* out = NULL;
   assay_error* error = NULL;
   size_t i;

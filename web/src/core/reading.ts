@@ -5,7 +5,6 @@ import type { ModelFile, ReadMode } from './protocol.js';
 
 const BLOCK = 4 * 2 ** 20;
 const KEPT = 8; // blocks: 32 MiB a worker
-const SPARSE_BLOCK = 64 * 1024;
 
 // lib.dom has no worker globals beside the page's.
 declare class FileReaderSync {
@@ -21,31 +20,37 @@ export class BlockCache {
   private readonly reader = new FileReaderSync();
   /** Bytes read from files. */
   bytesRead = 0;
-  /** Few places far apart are about to be read: small blocks then. */
+  /** Few places far apart are about to be read: just what is asked for then. */
   sparse = false;
 
   constructor(private readonly kept = KEPT) {}
 
   read(key: string, blob: Blob, offset: number, out: Uint8Array): void {
-    const size = this.sparse ? SPARSE_BLOCK : BLOCK;
+    if (this.sparse) return this.readPlainly(blob, offset, out);
     for (let done = 0; done < out.length; ) {
       const at = offset + done;
-      const block = this.block(key, blob, Math.floor(at / size), size);
-      const part = block.subarray(at % size, (at % size) + out.length - done);
+      const block = this.block(key, blob, Math.floor(at / BLOCK));
+      const part = block.subarray(at % BLOCK, (at % BLOCK) + out.length - done);
       if (part.length === 0) throw new ShorterFile();
       out.set(part, done);
       done += part.length;
     }
   }
+  private readPlainly(blob: Blob, offset: number, out: Uint8Array): void {
+    const bytes = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(offset, offset + out.length)));
+    if (bytes.length !== out.length) throw new ShorterFile();
+    this.bytesRead += bytes.length;
+    out.set(bytes);
+  }
   forget(): void {
     this.blocks.clear();
   }
 
-  private block(key: string, blob: Blob, number: number, size: number): Uint8Array {
-    const name = `${number} ${size} ${key}`;
+  private block(key: string, blob: Blob, number: number): Uint8Array {
+    const name = `${number} ${key}`;
     let block = this.blocks.get(name);
     if (block === undefined) {
-      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * size, (number + 1) * size)));
+      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * BLOCK, (number + 1) * BLOCK)));
       this.bytesRead += block.length;
       if (this.blocks.size >= this.kept) this.blocks.delete(this.blocks.keys().next().value!);
     } else {

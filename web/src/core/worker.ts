@@ -74,6 +74,16 @@ async function holdWhole({ files, mode }: Model): Promise<void> {
   if (mode === 'page') await files.addAll();
 }
 
+/** Runs steps that look at few places far apart. */
+async function runSparsely<T>(files: Files, steps: Steps<T>): Promise<T> {
+  cache.sparse = true;
+  try {
+    return await run(files, steps);
+  } finally {
+    cache.sparse = false;
+  }
+}
+
 function modelOf(id: number): Model {
   const model = models.get(id);
   if (model === undefined) throw new Error(`model ${id} is not open in this worker`);
@@ -191,12 +201,8 @@ const answers: Answers = {
   },
   picture: async ({ model: id, tensor, options }, watch) => {
     const { files, checkpoint } = modelOf(id);
-    cache.sparse = options.sample === true;
-    try {
-      return await run(files, pictureOf(Heatmap.of(checkpoint, tensor, options), watch));
-    } finally {
-      cache.sparse = false;
-    }
+    const steps = pictureOf(Heatmap.of(checkpoint, tensor, options), watch);
+    return options.sample === true ? runSparsely(files, steps) : run(files, steps);
   },
   difference: ({ model: id, tensor, other, otherTensor, options }, watch) => {
     const a = modelOf(id);
@@ -219,7 +225,7 @@ const answers: Answers = {
   },
   sample: async ({ model: id, tensor, n }) => {
     const { files, checkpoint } = modelOf(id);
-    return (await run(files, sampleOf(checkpoint, checkpoint.tensor(tensor), n))).stats;
+    return (await runSparsely(files, sampleOf(checkpoint, checkpoint.tensor(tensor), n))).stats;
   },
   report: async ({ model: id, command, filter }, watch) => {
     const { files, checkpoint } = modelOf(id);

@@ -208,7 +208,7 @@ export class BytesView extends AppElement {
       const values = await this.valuesIn(model, map, offset, bytes.length, across);
       if (turn === this.turn) this.page = { file: map.name, offset, bytes, across, values };
     } catch (error) {
-      this.app.fail(error, map.name);
+      if (this.app.model === model) this.app.fail(error, map.name);
     }
   }
   /** The values that begin in each row, of tensors whose elements lie one behind the other. */

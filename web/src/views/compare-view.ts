@@ -183,7 +183,7 @@ export class CompareView extends AppElement {
       await this.updateComplete;
       await this.look();
     } catch (error) {
-      this.app.fail(error, row.name_a);
+      if (this.app.model === model && this.app.other === other) this.app.fail(error, row.name_a);
     }
   }
   /** Reads the three pictures of what is seen; the first part is all of it. */
@@ -209,7 +209,8 @@ export class CompareView extends AppElement {
       part.pictures.a = await call('picture', { model: model.id, tensor: a, options });
       if (same || all) part.pictures.b = await call('picture', { model: other.id, tensor: b, options });
     } catch (error) {
-      return this.app.fail(error, row.name_a);
+      if (this.app.model === model && this.app.other === other) this.app.fail(error, row.name_a);
+      return;
     }
     if (turn !== this.wanted || this.pair !== pair) return;
     pair.parts = all ? [part] : [pair.parts[0]!, part];

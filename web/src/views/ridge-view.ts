@@ -179,7 +179,7 @@ export class RidgeView extends AppElement {
       }
     } catch (error) {
       this.refused = true;
-      this.app.fail(error, role);
+      if (this.app.model === model) this.app.fail(error, role);
     } finally {
       this.reading = '';
       this.requestUpdate();

@@ -88,3 +88,23 @@ export function indexOf(shape: readonly number[], row: number, col: number): num
   }
   return index;
 }
+
+/** What the core reads at once where a file is not mapped, and how wide a row it reads whole; how much a first look may read. */
+const BLOCK = 256 * 1024;
+const WIDEST = 65536;
+const PAGE = 4096;
+const LOOK = 64 * 2 ** 20;
+/** So many rows are not worth leaving out. */
+const FEW = 8;
+
+/** How many cells a sampled picture may have so that it reads at most 64 MiB: each place far from the last one costs a block. */
+export function sampleRoom(space: Space, bytesPerElement: number, room: Space): Space {
+  const cols = Math.min(room.cols, space.cols);
+  const rows = Math.min(room.rows, space.rows);
+  const row = space.cols * bytesPerElement;
+  if (row / cols < PAGE && space.cols <= WIDEST) return { rows: Math.max(1, Math.min(rows, Math.floor(LOOK / Math.max(BLOCK, row)))), cols };
+  const places = LOOK / BLOCK;
+  if (rows * cols <= places) return { rows, cols };
+  const down = Math.min(rows, Math.max(FEW, Math.round(Math.sqrt((places * rows) / cols))));
+  return { rows: down, cols: Math.max(1, Math.min(cols, Math.floor(places / down))) };
+}

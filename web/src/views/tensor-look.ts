@@ -3,7 +3,7 @@
 import { STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
 import type { Census, HeatmapOptions, Method, Args, Picture, Pooling, Result, Stats, Tensor, Window } from '../core/protocol.js';
 import { hexOf } from '../ui/codes.js';
-import { clamped, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
+import { clamped, sampleRoom, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
 
 /** Tensors up to this size are looked at without saying so in the status bar. */
 const QUIET = 16 * 2 ** 20;
@@ -101,7 +101,7 @@ export class TensorLook {
       this.changed();
     };
     const alone = !this.large || evenLarge;
-    if (first && (this.large || this.tensor.nbytes > QUIET)) keep(await this.ask('picture', { ...this.which, options: { ...options, sample: true } }, 0));
+    if (first && (this.large || this.tensor.nbytes > QUIET)) keep(await this.ask('picture', { ...this.which, options: { ...options, ...sampleRoom(this.space, this.tensor.nbytes / this.tensor.numel, this.room), sample: true } }, 0));
     if (alone) keep(await this.ask('picture', { ...this.which, options }, this.tensor.nbytes));
     if (first && alone) void this.count();
     if (this.range !== null) await this.findHits();
@@ -122,7 +122,8 @@ export class TensorLook {
     try {
       return await this.app.engine.call(method, args);
     } catch (error) {
-      this.app.fail(error, this.tensor.name);
+      // Of a model that was closed meanwhile nobody waits for an answer.
+      if (this.app.model === this.model) this.app.fail(error, this.tensor.name);
       return null;
     }
   }
@@ -176,7 +177,9 @@ export class TensorLook {
     const bytes = (window.rows * window.cols * this.tensor.nbytes) / Math.max(1, this.tensor.numel);
     // A window across stacked axes may be larger than what is seen: cells stay as fine as the eye needs.
     const rows = Math.min(4096, Math.ceil((this.room.rows * window.rows) / wanted.rows));
-    const options: HeatmapOptions = { rows, cols: this.room.cols, pooling: this.pooling, slice, sample: bytes > STARTS_BY_ITSELF };
+    const sample = bytes > STARTS_BY_ITSELF;
+    const room = { rows, cols: this.room.cols };
+    const options: HeatmapOptions = { ...(sample ? sampleRoom(window, this.tensor.nbytes / this.tensor.numel, room) : room), pooling: this.pooling, slice, sample };
     const picture = await this.ask('picture', { ...this.which, options }, 0);
     if (picture === null) return;
     this.detail = { window, picture, hits: null };
