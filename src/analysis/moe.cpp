@@ -334,9 +334,9 @@ std::uint64_t LayerBuilder::expected_count(std::uint64_t stored, std::uint64_t h
            {{"expected", said}, {"found", stored}});
     else if (said <= kMostExperts && (routed == 0 || routed == said)) return layer_.count_from = by_config, said;
   }
-  // Entries beyond the stored experts are experts that are missing, which is said elsewhere.
+  // Entries beyond the stored experts are experts that are missing, which is said elsewhere; unless the configuration counts none more.
   const bool stacked = layer_.stacking != Stacking::per_expert;
-  if (rows > 0 && rows != stored && routed != stored && (stacked || rows < highest + 1)) {
+  if (rows > 0 && rows != stored && routed != stored && (stacked || said == stored || rows < highest + 1)) {
     warn(Code::expert_count_mismatch,
          concat("the router has ", counted(rows, "entry", "entries"), " for ", stored, " experts in ", quote(layer_.prefix)),
          {{"expected", rows}, {"found", stored}}, checkpoint_.tensors[layer_.routers[0].tensor].name);
@@ -449,6 +449,24 @@ std::string_view layout_name(ExpertLayout layout) {
   return kNames[static_cast<std::size_t>(layout)];
 }
 
+namespace {
+
+/// A layer of experts without a router, where others of the same kind have one.
+void find_lost_routers(const Moe& moe, std::vector<Finding>& findings) {
+  for (const MoeLayer& layer : moe.layers) {
+    const bool lost = layer.routers.empty() && std::ranges::any_of(moe.layers, [&](const MoeLayer& other) {
+      return !other.routers.empty() && other.stacking == layer.stacking && other.count == layer.count;
+    });
+    if (!lost) continue;
+    std::vector<Fact> facts;
+    if (layer.layer) facts.push_back({"layer", *layer.layer});
+    facts.push_back({"prefix", layer.prefix});
+    findings.push_back(Finding(Code::missing_router, concat(quote(layer.prefix), " has ", layer.count, " experts and no router; other layers have one"), {}, std::move(facts)));
+  }
+}
+
+}  // namespace
+
 Moe find_experts(const Checkpoint& checkpoint, const ModelConfig& config, std::vector<Finding>& findings) {
   Moe moe;
   if (config.top_k) {
@@ -466,6 +484,7 @@ Moe find_experts(const Checkpoint& checkpoint, const ModelConfig& config, std::v
     moe.expert_count = std::max(moe.expert_count, layer.count);
     moe.layers.push_back(std::move(layer));
   }
+  find_lost_routers(moe, findings);
   return moe;
 }
 

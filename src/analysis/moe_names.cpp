@@ -205,7 +205,8 @@ std::optional<ExpertName> match(const Pattern& pattern, std::string_view name, s
 }
 
 bool fits_rank(const ExpertName& found, std::size_t rank) {
-  if (found.stacking == Stacking::fused) return found.kind == PartKind::weight ? rank >= 3 : rank >= 1;
+  // A weight of four dimensions has its layers stacked too: whose the first one is nobody says.
+  if (found.stacking == Stacking::fused) return found.kind == PartKind::weight ? rank == 3 : rank >= 1;
   if (found.stacking == Stacking::rows || found.stacking == Stacking::columns) return found.kind != PartKind::weight || rank == 2;
   return true;
 }
@@ -227,13 +228,15 @@ std::optional<ExpertName> parse_expert_name(std::string_view name, std::size_t r
 }
 
 std::optional<RouterName> parse_router_name(std::string_view name) {
+  // The longest tail: "router.gate.weight" is more than a "gate.weight" of something called router.
+  const Router* best = nullptr;
   for (const Router& router : kRouters) {
-    if (!name.ends_with(router.text)) continue;
-    const std::string_view before = name.substr(0, name.size() - router.text.size());
-    if (before.empty()) return RouterName{before, router.axis};
-    if (before.ends_with('.')) return RouterName{before.substr(0, before.size() - 1), router.axis};
+    const bool fits = name.ends_with(router.text) && (name.size() == router.text.size() || name[name.size() - router.text.size() - 1] == '.');
+    if (fits && (best == nullptr || router.text.size() > best->text.size())) best = &router;
   }
-  return std::nullopt;
+  if (best == nullptr) return std::nullopt;
+  const std::string_view before = name.substr(0, name.size() - best->text.size());
+  return RouterName{before.substr(0, before.size() - !before.empty()), best->axis};
 }
 
 std::optional<std::string_view> parse_shared_name(std::string_view name) {

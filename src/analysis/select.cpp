@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "analysis/part_names.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -130,7 +131,7 @@ class FilterParser {
     Kind kind;
     double unit;  // 0: no number; 1: a plain number or a range; else numbers with units
   };
-  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},  {"shape", Kind::shape, 0},       {"file", Kind::file, 0},
+  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},  {"role", Kind::role, 0},         {"shape", Kind::shape, 0},       {"file", Kind::file, 0},
                                   {"name", Kind::name, 0},    {"readable", Kind::readable, 0}, {"ndim", Kind::ndim, 1},
                                   {"layer", Kind::layer, 1},  {"expert", Kind::expert, 1},     {"size", Kind::size, 1024},
                                   {"params", Kind::params, 1000}, {"numel", Kind::numel, 1000}};
@@ -142,7 +143,7 @@ class FilterParser {
 
   static std::unexpected<Error> wrong(std::string_view word, std::string_view why) {
     return fail(Error(Code::usage, concat("filter: ", quote(word), " ", why))
-                    .advise("words and globs match names; keys: dtype: shape: ndim: layer: expert: file: readable: size> params> numel>; "
+                    .advise("words and globs match names; keys: dtype: role: shape: ndim: layer: expert: file: readable: size> params> numel>; "
                             "space is and, | is or, - is not"));
   }
 
@@ -177,7 +178,17 @@ class FilterParser {
     if (key->unit > 0) return read_numbers(term, raw, comparison, value, key->unit);
     if (comparison != ":" && comparison != "=") return wrong(raw, "takes : only");
     if (term.kind == Kind::readable && value != "yes" && value != "no") return wrong(raw, "takes yes or no");
-    return read_words(term, value, term.kind == Kind::shape ? "|" : "|,");
+    ASSAY_CHECK(read_words(term, value, term.kind == Kind::shape ? "|" : "|,"));
+    if (term.kind == Kind::role)
+      for (const Filter::Word& word : term.words)
+        if (std::ranges::find(role_words(), word.text) == role_words().end()) return no_such_role(word.text);
+    return {};
+  }
+
+  static std::unexpected<Error> no_such_role(std::string_view word) {
+    std::string known;
+    for (const std::string_view role : role_words()) known += concat(known.empty() ? "" : " ", role);
+    return fail(Error(Code::usage, concat("filter: there is no role ", quote(word))).advise(concat("the roles are ", known)));
   }
 
   Result<void> read_words(Term& term, std::string_view raw, std::string_view separators) {
@@ -265,6 +276,7 @@ bool Filter::holds(const Term& term, const Checkpoint& checkpoint, const Tensor&
       return std::ranges::any_of(term.words, [&](const Word& word) {
         return glob_match(lowered(word.text), lowered(dtype_name(tensor.dtype))) || equals_ignoring_case(word.text, tensor.source_dtype);
       });
+    case Kind::role: return std::ranges::any_of(term.words, [&](const Word& word) { return has_role(tensor, word.text); });
     case Kind::shape:
       return std::ranges::any_of(term.words, [&](const Word& word) { return shape_matches(word.text, tensor.shape); });
     case Kind::file: {

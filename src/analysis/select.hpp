@@ -5,7 +5,7 @@
 //   group   = term { " " term }            all terms
 //   term    = [ "-" ] ( name | key )       "-" is not
 //   name    = word { "|" word }            any: part of the name, smart case; with * or ? the whole name; "in quotes" as it stands
-//   key     = dtype:bf16,f16  shape:*,4096  ndim:2  layer:0-7  expert:3  file:*00002*  readable:no
+//   key     = dtype:bf16,f16  role:attn.q  shape:*,4096  ndim:2  layer:0-7  expert:3  file:*00002*  readable:no
 //             size>1G  params>=10M  numel<100  ndim>2
 #pragma once
 
@@ -27,7 +27,7 @@ class Filter {
   bool match(const Checkpoint& checkpoint, const Tensor& tensor) const;
 
  private:
-  enum class Kind : std::uint8_t { name, dtype, shape, ndim, layer, expert, file, readable, size, params, numel };
+  enum class Kind : std::uint8_t { name, dtype, role, shape, ndim, layer, expert, file, readable, size, params, numel };
   struct Word {
     std::string text;
     bool exact = false;           ///< quoted

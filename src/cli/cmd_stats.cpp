@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 #include "analysis/sketch.hpp"
@@ -10,6 +11,7 @@
 #include "cli/choose.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
+#include "report/columns.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
 
@@ -128,6 +130,12 @@ int run_stats(Context& context) {
   if (!opened) return answer.fail(opened.error());
   Checkpoint& checkpoint = **opened;
   const bool worst = context.options.has("--by") || context.options.has("--top");
+  std::optional<report::ColumnSet> columns;
+  if (context.options.has("--columns")) {
+    auto parsed = report::ColumnSet::parse(context.options.text("--columns"), true);
+    if (!parsed) return answer.fail(parsed.error());
+    columns = *std::move(parsed);
+  }
   const std::string by = context.options.text("--sort", context.mode == Mode::text ? "name" : "file");
   const Key* const sorted = key_of(by);
   auto chosen = choose(context, checkpoint, {.patterns = context.options.words_from(1), .order = sorted || worst ? "file" : by});
@@ -140,6 +148,12 @@ int run_stats(Context& context) {
     if (context.options.has("--reverse")) std::ranges::reverse(rows);
     const std::uint64_t most = std::min(context.options.number("--limit", rows.size()), context.options.number("--top", rows.size()));
     rows.resize(static_cast<std::size_t>(std::min<std::uint64_t>(rows.size(), most)));
+  }
+  if (columns && context.mode == Mode::text) {
+    std::vector<report::ColumnRow> shown;
+    for (const Row& row : rows) shown.push_back({checkpoint, checkpoint.tensors[row.tensor], row.measured ? &row.stats : nullptr});
+    columns->write(context.out, context.style, shown);
+    return answer.done();
   }
   if (context.mode == Mode::text) {
     write_table(context, checkpoint, rows);

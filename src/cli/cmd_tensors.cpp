@@ -2,6 +2,7 @@
 #include "analysis/summary.hpp"
 #include "cli/choose.hpp"
 #include "cli/run.hpp"
+#include "report/columns.hpp"
 #include "report/screens.hpp"
 
 namespace assay::cli {
@@ -17,6 +18,14 @@ int run_tensors(Context& context) {
   if (!rows) return answer.fail(rows.error());
   apply_limit(context, *rows);
 
+  if (context.mode == Mode::text && context.options.has("--columns")) {
+    const auto columns = report::ColumnSet::parse(context.options.text("--columns"), false);
+    if (!columns) return answer.fail(columns.error());
+    std::vector<report::ColumnRow> shown;
+    for (const std::uint32_t row : *rows) shown.push_back({checkpoint, checkpoint.tensors[row]});
+    columns->write(context.out, context.style, shown);
+    return answer.done();
+  }
   if (context.mode == Mode::text) {
     report::write_tensor_table(context.out, context.style, checkpoint, analysis::summarize(checkpoint), *rows);
     return answer.done();

@@ -12,7 +12,8 @@ namespace {
 
 constexpr Argument kFile = {"FILE", Value::path, true, false, "a checkpoint, one of its shards, or a folder"};
 constexpr Argument kPatterns = {"NAME", Value::text, false, true, "a tensor, a front part of names (model.layers.0), or a glob ('*.bias')"};
-constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 dtype:bf16 size>1M -bias'"};
+constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 role:expert dtype:bf16 size>1M -bias'"};
+constexpr Flag kColumns = {"--columns", 'c', Value::text, "LIST", "the columns of the table: name,role,size; a wrong one lists them all. Only for text"};
 constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
 constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
 constexpr Flag kThreads = {"--threads", 0, Value::number, "N", "threads; as many as processors without it, at most 8. The numbers are the same for any N"};
@@ -33,13 +34,15 @@ constexpr Example kInfoExamples[] = {{"assay model.safetensors", "what is in the
 
 constexpr Flag kTensorsFlags[] = {
     kWhere,
+    kColumns,
     {"--sort", 's', Value::choice, "name|file|size|numel|dtype|offset", "order of the rows; name in text, file in JSON without it"},
     kReverse,
     kLimit};
 constexpr Example kTensorsExamples[] = {{"assay tensors model.safetensors", "every tensor, names in natural order"},
                                         {"assay ls model/ --sort size -n 10", "the ten largest"},
                                         {"assay tensors model.pt model.layers.0", "those of one layer"},
-                                        {"assay tensors model.pt --where 'q_proj|k_proj layer:0-3'", "by filter"}};
+                                        {"assay tensors model.pt --where 'q_proj|k_proj layer:0-3'", "by filter"},
+                                        {"assay ls model/ -w role:attn.q -c name,layer,role,size,file", "one part of every layer, and what to say of it"}};
 
 constexpr Flag kTreeFlags[] = {kDepth, kWhere};
 constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names as a tree, equal layers as one"},
@@ -47,6 +50,7 @@ constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names
 
 constexpr Flag kStatsFlags[] = {
     kWhere,
+    kColumns,
     {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|skew|kurtosis|zeros|nan|inf|subnormal", "order of the rows; numbers from the largest"},
     kReverse,
     kLimit,

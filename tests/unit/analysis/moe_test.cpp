@@ -111,6 +111,9 @@ TEST(FindExperts, KnowsOneTensorPerExpert) {
       {"model.layers.3.block_sparse_moe",
        "model.layers.3.block_sparse_moe.primary_router.weight",
        {{"experts.#.up.weight", false}, {"experts.#.gate.weight", false}, {"experts.#.down.weight", true}}},
+      {"model.layers.3.mlp",
+       "model.layers.3.mlp.router.gate.weight",
+       {{"experts.#.gate_proj.weight", false}, {"experts.#.up_proj.weight", false}, {"experts.#.down_proj.weight", true}}},
       {"blk.3", "blk.3.ffn_gate_inp.weight", {{"ffn_gate.#.weight", false}, {"ffn_up.#.weight", false}, {"ffn_down.#.weight", true}}},
   };
   for (const Family& family : families) {
@@ -235,6 +238,7 @@ TEST(FindExperts, LeavesOtherNamesAlone) {
       {{"l.0.shared_mlp.input_linear.weight", kUp}, {"l.0.block_sparse_moe.router.layer.weight", {1, 8}}},
       {{"l.0.mlp.experts.0.up_proj.weight", kUp}, {"l.0.mlp.experts.0.down_proj.weight", kDown}},
       {{"l.0.mlp.experts.0.w1.lora_A.weight", kUp}, {"l.0.mlp.experts.1.w1.lora_A.weight", kUp}},
+      {{"l.mlp.experts.experts.linear_fc1.weight", {3, kExperts, kInner, kHidden}}, {"l.mlp.experts.experts.linear_fc2.weight", {3, kExperts, kHidden, kInner}}},
       {{"l.0.mlp.experts.99999999999.w1.weight", kUp}, {"l.0.mlp.experts.01.w1.weight", kUp}},
   };
   for (const auto& model : models) {
@@ -290,6 +294,25 @@ TEST(FindExperts, ReportsCountsThatDisagree) {
   EXPECT_EQ(pruned.moe.expert_count, 4u);
   EXPECT_TRUE(has_code(pruned.findings, Code::expert_count_mismatch));
   EXPECT_FALSE(has_code(pruned.findings, Code::missing_expert));
+
+  // A router with more entries than there are experts, and a configuration that counts no more.
+  CheckpointBuilder wide;
+  add_layer(wide, kBlock);
+  remove(wide, ".gate.weight");
+  wide.add_random(kBlock + ".gate.weight", {6, kHidden});
+  const Found disagreeing = find(wide, config_of(R"({"num_local_experts": 4})"));
+  EXPECT_TRUE(disagreeing.moe.layers[0].missing.empty());
+  EXPECT_TRUE(has_code(disagreeing.findings, Code::expert_count_mismatch));
+
+  // A layer that lost its router.
+  CheckpointBuilder two;
+  add_layer(two, "model.layers.0.mlp");
+  add_layer(two, "model.layers.1.mlp");
+  EXPECT_FALSE(has_code(find(two).findings, Code::missing_router));
+  remove(two, "layers.1.mlp.gate.weight");
+  EXPECT_TRUE(has_code(find(two).findings, Code::missing_router));
+  remove(two, "layers.0.mlp.gate.weight");  // no layer has one: they may be elsewhere
+  EXPECT_FALSE(has_code(find(two).findings, Code::missing_router));
 
   // Experts that take no weights: the router is wider than what is stored, and the configuration says why.
   CheckpointBuilder zero;
