@@ -111,9 +111,7 @@ TEST(FindExperts, KnowsOneTensorPerExpert) {
       {"model.layers.3.block_sparse_moe",
        "model.layers.3.block_sparse_moe.primary_router.weight",
        {{"experts.#.up.weight", false}, {"experts.#.gate.weight", false}, {"experts.#.down.weight", true}}},
-      {"model.layers.3.mlp",
-       "model.layers.3.mlp.router.gate.weight",
-       {{"experts.#.gate_proj.weight", false}, {"experts.#.up_proj.weight", false}, {"experts.#.down_proj.weight", true}}},
+      {"model.layers.3.mlp", "model.layers.3.mlp.router.gate.weight", {{"experts.#.up_proj.weight", false}, {"experts.#.down_proj.weight", true}}},
       {"blk.3", "blk.3.ffn_gate_inp.weight", {{"ffn_gate.#.weight", false}, {"ffn_up.#.weight", false}, {"ffn_down.#.weight", true}}},
   };
   for (const Family& family : families) {
