@@ -74,7 +74,7 @@ std::vector<Row> measure(const Context& context, Checkpoint& checkpoint, std::sp
   std::vector<const Tensor*> tensors;
   for (const std::uint32_t t : chosen) tensors.push_back(&checkpoint.tensors[t]);
   const std::size_t threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
-  const bool quantiles = context.mode != Mode::text && !context.options.has("--no-quantiles");
+  const bool quantiles = (context.mode != Mode::text || context.options.has("--columns")) && !context.options.has("--no-quantiles");
   Progress progress(!context.quiet);
   analysis::StatsRun run(checkpoint, tensors, threads, {.quantiles = quantiles, .sample = context.options.has("--sample")});
   const bool all = analysis::run_all(run, [&] {
