@@ -40,7 +40,7 @@ const LOG_LINES = 200;
 const MOST_ATTEMPTS = 10;
 
 export class Engine extends EventTarget {
-  private readonly lanes: Record<Lane, Worker_>;
+  private readonly lanes: Record<Lane, LaneWorker>;
   private readonly models = new Map<number, ModelFiles>();
   private nextModel = 1;
   private readonly log: string[] = [];
@@ -49,7 +49,7 @@ export class Engine extends EventTarget {
   /** `spawn` makes a worker that runs worker.ts. */
   constructor(module: WebAssembly.Module, spawn: () => Worker) {
     super();
-    const lane = (name: Lane) => new Worker_(name, module, spawn, this);
+    const lane = (name: Lane) => new LaneWorker(name, module, spawn, this);
     this.lanes = { view: lane('view'), picture: lane('picture'), job: lane('job') };
   }
 
@@ -113,10 +113,10 @@ export class Engine extends EventTarget {
 }
 
 /** One lane: a worker, what it was asked, and which models it has open. */
-class Worker_ {
+class LaneWorker {
   private worker: Worker | undefined;
   private readonly pending = new Map<number, Pending>();
-  private readonly open_ = new Map<number, Promise<Opened>>();
+  private readonly opened = new Map<number, Promise<Opened>>();
   private nextCall = 1;
   private readBefore = 0;
   private read = 0;
@@ -135,15 +135,15 @@ class Worker_ {
   }
 
   open(model: number, options: CallOptions): Promise<Opened> {
-    const already = this.open_.get(model);
+    const already = this.opened.get(model);
     if (already !== undefined) return already;
     const opening = this.call('open', { model, files: this.engine.filesOf(model) }, options);
-    this.open_.set(model, opening);
-    opening.catch(() => this.open_.delete(model));
+    this.opened.set(model, opening);
+    opening.catch(() => this.opened.delete(model));
     return opening;
   }
   close(model: number): void {
-    if (!this.open_.delete(model)) return;
+    if (!this.opened.delete(model)) return;
     this.call('close', { model }, {}).catch(() => undefined);
   }
 
@@ -180,7 +180,7 @@ class Worker_ {
     this.worker?.terminate();
     this.readBefore += this.read;
     this.read = 0;
-    this.open_.clear();
+    this.opened.clear();
     this.start();
     const ended = new AssayError(Status.internal, 'restarted', 'another request ended the worker; ask again', '', {});
     for (const call of this.pending.values()) call.reject(ended);
