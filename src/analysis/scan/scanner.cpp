@@ -20,7 +20,7 @@ std::string join(const std::string& outer, std::string_view inner) {
 }
 
 Scanner::Scanner(const Options& options, std::string_view name) : options_(options), limits_(options.limits), unpacked_limits_(options.limits), file_name_(name) {
-  constexpr std::uint32_t kMostValues = 4u << 20;
+  constexpr std::uint32_t kMostValues = 2u << 20;
   unpacked_limits_.pickle_nodes = std::min(limits_.pickle_nodes, kMostValues);
   unpacked_limits_.pickle_stack = std::min(limits_.pickle_stack, kMostValues);
   unpacked_limits_.pickle_memo = std::min(limits_.pickle_memo, kMostValues);
@@ -113,6 +113,12 @@ Result<void> Scanner::scan(const Piece& piece) {
     if (!weights_target_.empty() && piece.name == weights_target_) report_.weights_only = {WeightsOnly::Answer::refuses, "the pickle is empty"};
     return {};
   }
+  if (work_ > most_work_) {
+    const Row row = add_row(piece, "unopened");
+    mark(row, Status::incomplete);
+    find(row, piece, Code::limit_exceeded, "is not looked at: the parts of this file have many times its size, as where they lie over each other");
+    return {};
+  }
   ASSAY_TRY(const ByteBlock block, piece.source.fetch(0, std::min<std::uint64_t>(size, kSniffed)));
   const ByteView head = block.view();
   const Row row = add_row(piece, "data");
@@ -142,9 +148,15 @@ Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& kno
   return search(piece, row, 0);
 }
 
+Result<void> Scanner::scan_file(const ByteSource& source) {
+  constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4;
+  most_work_ = kLeast + kTimes * std::min(source.size(), std::uint64_t{1} << 60);
+  return scan({.source = source, .base = 0});
+}
+
 Result<Report> scan_file(const ByteSource& source, std::string_view name, const Options& options) {
   Scanner scanner(options, name);
-  ASSAY_CHECK(scanner.scan({.source = source, .base = 0}));
+  ASSAY_CHECK(scanner.scan_file(source));
   return scanner.take_report();
 }
 

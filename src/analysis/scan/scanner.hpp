@@ -53,6 +53,7 @@ class Scanner {
 
   /// Finds out what the piece is and looks at all of it. Adds a row to the report's members.
   Result<void> scan(const Piece& piece);
+  Result<void> scan_file(const ByteSource& source);
   Report take_report() { return std::move(report_); }
 
  private:
@@ -156,6 +157,7 @@ class Scanner {
   std::unordered_map<std::string, Judgement> judged_;
   std::unordered_set<std::uint64_t> judged_streams_;  // where they begin in the file
   std::uint64_t unpacked_ = 0;  // bytes inflated so far
+  std::uint64_t work_ = 0, most_work_ = 0;  // bytes parsed and searched so far, and how many may be
   std::uint64_t searched_ = 0;  // bytes of gaps searched so far
   std::uint64_t searched_data_ = 0;  // bytes of text, pictures and the like searched so far
   std::string weights_target_;  // the member that torch.load reads first; "" until an archive said so

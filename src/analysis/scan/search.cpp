@@ -111,6 +111,7 @@ Result<bool> Scanner::search_range(const Piece& piece, Row row, std::uint64_t be
     const bool last = n == end - at;
     ASSAY_TRY(const ByteBlock block, piece.source.view(at, n));
     const ByteView bytes = block.view();
+    work_ += n;
     // What may begin is seen whole, with a line before and two behind it.
     const std::size_t reach = last ? bytes.size() : bytes.size() - kLookahead;
     std::uint64_t next = at + reach - (last ? 0 : kBefore);

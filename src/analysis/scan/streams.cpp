@@ -99,6 +99,7 @@ Result<Scanner::Stream> Scanner::parse_at(const Piece& piece, std::uint64_t posi
     ASSAY_TRY(stream.bytes, piece.source.view(position, n));
     joblib::ArrayReader arrays(limits);
     stream.graph = pickle::parse(stream.bytes.view(), limits, arrays);
+    work_ += stream.graph.end_offset() - stream.graph.begin_offset();
     const auto& broken = stream.graph.broken();
     const bool far_frame = broken && broken->code() == Code::truncated && !(stream.graph.reached_stop() && n >= kFarFrame);
     const bool cut = n < left && (stream.graph.ends_early() || far_frame);

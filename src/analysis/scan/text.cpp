@@ -140,6 +140,7 @@ Result<void> Scanner::scan_text(const Piece& piece, Row row) {
     constexpr std::string_view kWords = "begins as text and goes on as something else, of no format that is known here";
     return scan_unknown(piece, row, {"unknown", false, Code::unknown_format, kWords});
   }
+  work_ += piece.source.size();
   const std::uint64_t read = std::min(piece.source.size(), limits_.json_bytes);
   ASSAY_TRY(const ByteBlock source, piece.source.view(0, read));
   const std::string_view text = source.view().text();

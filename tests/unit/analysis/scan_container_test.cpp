@@ -337,6 +337,23 @@ TEST(ScanContainer, BombsAreIncompleteAndSmall) {
   EXPECT_TRUE(report.findings.has(Code::limit_exceeded));
 }
 
+TEST(ScanContainer, MembersOverEachOtherCostWhatTheFileIs) {
+  // Four thousand entries of one member of 200 KB: what they hold together is far more than the file.
+  ZipBuilder zip;
+  zip.add("a", bytes_of(std::string(200000, 'a')));
+  const std::string one = text_of(zip.build());
+  const std::string entry = one.substr(zip.directory_offset, zip.end_record - zip.directory_offset);
+  std::string many = one.substr(0, zip.directory_offset);
+  constexpr std::size_t kEntries = 4000;
+  for (std::size_t i = 0; i < kEntries; ++i) many += entry;
+  many += "PK\5\6"s + le(0, 4) + le(kEntries, 2) + le(kEntries, 2) + le(entry.size() * kEntries, 4) + le(zip.directory_offset, 4) + le(0, 2);
+  const Report report = scan_text(many);
+  EXPECT_EQ(report.status, Status::incomplete);
+  const auto opened = std::ranges::count_if(report.members, [](const Member& member) { return member.kind == "text"; });
+  EXPECT_LT(static_cast<std::uint64_t>(opened) * 200000, (std::uint64_t{193} << 20) + 4 * many.size());
+  EXPECT_GT(opened, 100);
+}
+
 TEST(ScanContainer, Codes) {
   const auto has = [](const std::string& bytes, Code code) { return scan_text(bytes).findings.has(code); };
   EXPECT_TRUE(has(one_member({.name = "a/data.pkl", .data = bytes_of(kBenign), .flags = 1}), Code::encrypted_member));
