@@ -192,10 +192,36 @@ class Comparer {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
       ASSAY_TRY(const auto a, a_.codes(first, n));
       ASSAY_TRY(const auto b, b_.codes(first, n));
-      for (std::size_t done = 0; done < n; done += block)
-        ASSAY_CHECK(measure_block(first + done, a.data() + done * a_.raw_size(), b.data() + done * b_.raw_size(), std::min(block, n - done), found));
+      for (std::size_t done = 0; done < n;) {
+        const std::byte *x = a.data() + done * a_.raw_size(), *y = b.data() + done * b_.raw_size();
+        const std::size_t many = std::min(kernels::Table::kMostCodes, n - done), few = std::min(block, n - done);
+        const bool at_once = add_pairs(x, y, many, found);
+        if (!at_once) ASSAY_CHECK(measure_block(first + done, x, y, few, found));
+        done += at_once ? many : few;
+      }
     }
     return {};
+  }
+
+  /// By a kernel; false, and nothing done, where it is not for these values.
+  bool add_pairs(const std::byte* a, const std::byte* b, std::size_t n, Difference& found) {
+    if (!pairs_) return false;
+    kernels::Pairs pairs;
+    {
+      const kernels::Subnormals flushed(kernels::Subnormals::Mode::flushed);
+      pairs = kernels_->pairs[*pairs_](a, b, n);
+    }
+    for (const std::uint64_t code : {pairs.max_a, pairs.max_b}) {
+      double most;
+      a_.decoder().to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &most);
+      // Squares must neither overflow nor vanish, and nothing may be infinite or NaN.
+      if (most != 0 && !(most >= 0x1p-40 && most <= 0x1p50)) return false;
+    }
+    if (pairs.changed > 0 && !(pairs.max_abs >= 0x1p-40)) return false;
+    sums_.add(n, pairs);
+    found.changed_elements += pairs.changed;
+    max_ulps_ = std::max(max_ulps_, pairs.max_steps);
+    return true;
   }
 
   Result<void> measure_block(std::uint64_t first, const std::byte* a, const std::byte* b, std::size_t elements, Difference& found) {

@@ -168,16 +168,13 @@ void Meter::count_small(const std::byte* codes, std::size_t n, const Extremes& e
   std::uint64_t least = sign_;
   if (extremes.max_signed >= 0) least = std::min(least, extremes.min_unsigned);
   if (extremes.max_unsigned >= sign_) least = std::min(least, static_cast<std::uint64_t>(extremes.min_signed) & (sign_ - 1));
-  if (least > 0 && near_ > normal_ && least >= normal_) {
-    done_.near_zeros += small;
-  } else if (least > 0 && normal_ > near_ && least >= near_) {
-    done_.subnormal += small;
-  } else {
-    const kernels::Counts counts = table_->counts[row_](codes, n, near_, normal_);
-    done_.zeros += counts.zeros;
-    done_.near_zeros += counts.below_near;
-    done_.subnormal += counts.below_normal - counts.zeros;
-  }
+  // `small` of them are below the larger limit; what is below the smaller one, or is 0, is counted where there is any.
+  const std::uint64_t lower = std::min(near_, normal_);
+  const std::size_t zeros = least == 0 ? extremes.max_unsigned == 0 ? small : table_->below[row_](codes, n, 1) : 0;
+  const std::size_t lower_count = least >= lower ? 0 : zeros == small ? small : table_->below[row_](codes, n, lower);
+  done_.zeros += zeros;
+  done_.near_zeros += near_ > normal_ ? small : lower_count;
+  done_.subnormal += (near_ > normal_ ? lower_count : small) - zeros;
 }
 
 void Meter::add_block(const std::byte* codes, std::size_t n) {

@@ -40,10 +40,6 @@ struct Measured {
   std::size_t infinities;  ///< of either sign, among them
 };
 
-struct Counts {
-  std::size_t zeros, below_near, below_normal;
-};
-
 /// Of pairs a, b and their difference d = a - b.
 struct Pairs {
   double aa, bb, ab, dd, abs;  ///< sums of a², b², a·b, d², |d|
@@ -64,7 +60,7 @@ struct Table {
   /// d = x * scale, a power of two; codes that are not finite count as 0 in sums, extremes and small ones.
   Measured (*wild[kFloats])(const std::byte* codes, std::size_t n, double scale, std::uint64_t limit);
   // By the width of the codes: 2, 4, 8 bytes.
-  Counts (*counts[3])(const std::byte* codes, std::size_t n, std::uint64_t near, std::uint64_t normal);
+  std::size_t (*below[3])(const std::byte* codes, std::size_t n, std::uint64_t limit);  ///< magnitudes below the limit
   std::size_t (*equal[3])(const std::byte* codes, std::size_t n, std::uint64_t code);
   /// The sums of fast kinds are sound where magnitudes are below 2^50 and max_abs is from 2^-40 on, or 0. What is not finite leaves only
   /// max_a or max_b right, which say so.

@@ -283,28 +283,19 @@ Measured measure(const std::byte* p, std::size_t n, double factor, std::uint64_t
 }
 
 template <class Code>
-Counts counts(const std::byte* p, std::size_t n, std::uint64_t near, std::uint64_t normal) {
+std::size_t below(const std::byte* p, std::size_t n, std::uint64_t limit) {
   using Signed = std::make_signed_t<Code>;
   const Tag<Code> d;
   const Tag<Signed> ds;
-  const auto magnitude_bits = hn::Set(d, kMagnitude<Code>);
-  const auto nears = hn::Set(ds, static_cast<Signed>(near)), normals = hn::Set(ds, static_cast<Signed>(normal));
-  Counter<Code> zeros, below_near, below_normal;
+  const auto magnitude = hn::Set(d, kMagnitude<Code>);
+  const auto limits = hn::Set(ds, static_cast<Signed>(limit));
+  Counter<Code> counter;
   std::size_t i = 0;
-  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
-    const auto magnitude = hn::BitCast(ds, hn::And(hn::LoadU(d, as<Code>(p) + i), magnitude_bits));
-    zeros.add(hn::RebindMask(d, hn::Eq(magnitude, hn::Zero(ds))));
-    below_near.add(hn::RebindMask(d, hn::Lt(magnitude, nears)));
-    below_normal.add(hn::RebindMask(d, hn::Lt(magnitude, normals)));
-  }
-  Counts found{zeros.total(), below_near.total(), below_normal.total()};
-  for (; i < n; ++i) {
-    const Code magnitude = load_le<Code>(p + i * sizeof(Code)) & kMagnitude<Code>;
-    found.zeros += magnitude == 0;
-    found.below_near += magnitude < near;
-    found.below_normal += magnitude < normal;
-  }
-  return found;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d))
+    counter.add(hn::RebindMask(d, hn::Lt(hn::BitCast(ds, hn::And(hn::LoadU(d, as<Code>(p) + i), magnitude)), limits)));
+  std::size_t count = counter.total();
+  for (; i < n; ++i) count += (load_le<Code>(p + i * sizeof(Code)) & kMagnitude<Code>) < limit;
+  return count;
 }
 
 template <class Code>
@@ -327,7 +318,7 @@ constexpr Table kTable = {
     {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>, measure<Real::i32, false>,
      measure<Real::u32, false>},
     {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
-    {counts<std::uint16_t>, counts<std::uint32_t>, counts<std::uint64_t>},
+    {below<std::uint16_t>, below<std::uint32_t>, below<std::uint64_t>},
     {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},
     {pairs_bf16, pairs_f16, pairs_f32},
     same_bytes,
