@@ -147,6 +147,31 @@ for (const [kind, url] of [['from a disk', () => pathToFileURL(page).href], ['fr
       assert.match(problem.hint, /git lfs pull/);
     });
 
+    test('draws the views', async () => {
+      await open([planted(folder)]);
+      const drawn = await browser.evaluate(async () => {
+        const { app } = document.querySelector('assay-root');
+        const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+        const colors = (tag) => {
+          const canvas = document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.querySelector('canvas');
+          if (!canvas || canvas.width === 0) return 0;
+          return new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size;
+        };
+        await app.select(await app.engine.call('find', { model: app.model.id, name: 'model.layers.2.self_attn.v_proj.weight' }));
+        const seen = {};
+        for (const view of ['tensor', 'bytes', 'matrix', 'ridge']) {
+          app.show(view);
+          for (const end = performance.now() + 8000; performance.now() < end && !(seen[view] > 8); ) {
+            await pause(50);
+            seen[view] = colors(`assay-${view}`);
+          }
+        }
+        return { seen, problem: app.problem };
+      });
+      assert.equal(drawn.problem, null);
+      for (const [view, colors] of Object.entries(drawn.seen)) assert.ok(colors > 8, `${view}: ${colors} colours`);
+    });
+
     test('scans for code', async () => {
       await open([path.join(data, 'torch/special.pt')]);
       const verdicts = await browser.evaluate(async () => {

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { planted } from './files.mjs';
+import { planted, tuned } from './files.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const out = process.argv[2] ?? path.join(root, 'docs/images');
@@ -44,8 +44,16 @@ for (const colorScheme of ['light', 'dark']) {
     const tensor = await a.engine.call('find', { model: a.model.id, name: 'model.layers.2.self_attn.v_proj.weight' });
     await a.select(tensor);
   });
+  const other = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-pictures-'));
+  await app((a) => a.show('compare'));
+  await page.locator('assay-compare input[type=file]').setInputFiles(tuned(other));
+  await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-compare').pair?.parts.length === 1);
+  await picture('compare');
+  fs.rmSync(other, { recursive: true });
   for (const view of views.filter((id) => ['tensor', 'bytes', 'metadata'].includes(id))) {
     await app((a, id) => a.show(id), view);
+    // The histogram is below the picture on a narrow page.
+    await page.setViewportSize({ width: 1000, height: view === 'tensor' ? 860 : 640 });
     await picture(view);
   }
   await app((a) => a.reportOf('doctor', 'checkup').then(() => a.show('findings')));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, place, quantileOf, rangeOf, ticksOf, valueAt, type Scale } from '../src/core/histogram.js';
+import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, percentileOf, place, quantileOf, rangeOf, ticksOf, valueAt, type Scale } from '../src/core/histogram.js';
 
 const census = { values: Float64Array.from([-4, -1, 0, 0.5, 1, 100]), counts: Float64Array.from([1, 10, 5, 20, 10, 1]) };
 const total = 47;
@@ -40,6 +40,7 @@ test('axes go there and back', () => {
 test('quantiles, ranges and tails', () => {
   assert.deepEqual([0.001, 0.5, 0.999].map((p) => quantileOf(census, p)), [-4, 0.5, 100]);
   assert.equal(countWithin(census, 0, 1), 35);
+  assert.deepEqual([-5, 0, 1000].map((value) => percentileOf(census, value)), [0, (100 * 13.5) / 47, 100]);
   const far = { values: Float64Array.from([-1, 0, 1, 1000]), counts: Float64Array.from([5000, 5000, 5000, 1]) };
   assert.ok(hasFarTails(far));
   assert.deepEqual(rangeOf(far, 'linear', 0.001), { from: -1, to: 1 });

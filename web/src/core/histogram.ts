@@ -100,6 +100,12 @@ export function quantileOf({ values, counts }: Pick<Census, 'values' | 'counts'>
   }
   return values.at(-1) ?? NaN;
 }
+/** Percent of all values that are below one, half of those that equal it among them. */
+export function percentileOf(census: Pick<Census, 'values' | 'counts'>, value: number): number {
+  const all = countWithin(census, -Infinity, Infinity);
+  const reached = countWithin(census, -Infinity, value);
+  return all === 0 ? 0 : (100 * (reached - countWithin(census, value, value) / 2)) / all;
+}
 /** True where the extremes are so far out that the bulk would be a line. */
 export function hasFarTails(census: Pick<Census, 'values' | 'counts'>): boolean {
   const all = rangeOf(census, 'linear');

@@ -266,7 +266,7 @@ export function drawLegend(
   ink: Ink,
 ): void {
   const { colors, kind, limit } = legend;
-  const bar = { x: LEFT, y: 4, width: Math.min(220, Math.max(60, size.width - LEFT - RIGHT)), height: 10 };
+  const bar = { x: LEFT, y: 4, width: Math.min(220, Math.max(60, 0.38 * size.width)), height: 10 };
   for (let i = 0; i < bar.width; ++i) {
     ctx.fillStyle = rgb(colors[kind], 3 * Math.round((i / (bar.width - 1)) * 255));
     ctx.fillRect(bar.x + i, bar.y, 1.5, bar.height);
@@ -302,5 +302,5 @@ export function drawLegend(
     swatch(3, 'Inf: none');
   }
   ctx.fillStyle = ink.muted;
-  ctx.fillText(legend.beyond, bar.x + bar.width + 14, bar.y + 20);
+  ctx.fillText(legend.beyond, bar.x + bar.width + 14, bar.y + 20, Math.max(20, size.width - bar.x - bar.width - 16));
 }

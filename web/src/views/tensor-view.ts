@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tensor: its picture from all of it down to single numbers, and its histogram; what is brushed in one is seen in the other.
 import { css, html, nothing, type TemplateResult } from 'lit';
+import { percentileOf } from '../core/histogram.js';
 import type { Colors, Pooling, Profile, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { bitsOf, hexOf } from '../ui/codes.js';
@@ -105,9 +106,11 @@ export class TensorView extends AppElement {
       <b class="name mono" title=${tensor.name}>${tensor.name}</b>
       <span class="muted">${tensor.dtype} ${format.shape(tensor.shape)}</span>
       <span class="gap"></span>
-      <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
-      <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
-      <button ?disabled=${look.zoom < 1.001} @click=${() => look.move(whole(look.space))}>Fit</button>
+      <span class="group">
+        <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
+        <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
+        <button ?disabled=${look.zoom < 1.001} @click=${() => look.move(whole(look.space))}>Fit</button>
+      </span>
       <select aria-label="what a cell shows" @change=${(e: Event) => void look.setPooling((e.target as HTMLSelectElement).value as Pooling)}>
         ${POOLINGS.map(([id, text]) => html`<option value=${id} ?selected=${id === look.pooling}>${text}</option>`)}
       </select>
@@ -332,7 +335,7 @@ export class TensorView extends AppElement {
     const parts = [`[${indexOf(tensor.shape, row, col).join(', ')}]`];
     if (element !== null) {
       parts.push(`${short(element.value)}  ${tensor.dtype} ${hexOf(element.code)} = ${bitsOf(element.code, tensor.dtype)}`);
-      if (census !== null && Number.isFinite(element.value)) parts.push(`${percentile(census, element.value)} %ile`);
+      if (census !== null && Number.isFinite(element.value)) parts.push(`${percentileOf(census, element.value).toFixed(1)} %ile`);
       if (tensor.offset !== null && tensor.contiguous) parts.push(`byte ${format.hexOffset(tensor.offset + Math.floor(((row * look.space.cols + col) * tensor.nbytes) / tensor.numel))}`);
     }
     if (cell !== null && cell.window.rows * cell.window.cols > 1) {
@@ -405,6 +408,10 @@ export class TensorView extends AppElement {
       }
       .gap {
         flex: 1;
+      }
+      .group {
+        display: flex;
+        gap: 6px;
       }
       .both {
         container-type: inline-size;
@@ -480,16 +487,4 @@ const STEPS: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [
 /** The window of whole cells: the last ones may reach past the matrix. */
 function covered({ window, picture: { grid } }: Shown): Window {
   return { ...window, rows: grid.rows * grid.rowStep, cols: grid.cols * grid.colStep };
-}
-
-/** How much of the census is below a value, half of what equals it. */
-function percentile({ values, counts }: { values: Float64Array; counts: Float64Array }, value: number): string {
-  let below = 0;
-  let all = 0;
-  values.forEach((other, i) => {
-    all += counts[i]!;
-    if (other < value) below += counts[i]!;
-    else if (other === value) below += counts[i]! / 2;
-  });
-  return ((100 * below) / (all || 1)).toFixed(1);
 }
