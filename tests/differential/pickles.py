@@ -60,6 +60,7 @@ class Recorder(pickle.Unpickler):
         self.log = log
 
     def find_class(self, module, name):
+        module, name = spelled(module), spelled(name)
         self.log.imports.add((module, name))
         return recorded_type(self.log, module, name)
 
@@ -87,6 +88,11 @@ def ask_cpython(data, folder):
                 log.calls[name] = max(log.calls[name], times)
     del log.calls["<persistent>."]
     return log
+
+
+def spelled(name):
+    """As JSON has it: what is no UTF-8 as the text \\xNN."""
+    return "".join("".join("\\x%02x" % b for b in c.encode("utf-8", "surrogatepass")) if "\ud800" <= c <= "\udfff" else c for c in name)
 
 
 # --- what assay says --------------------------------------------------------------------------------------------------------
