@@ -237,6 +237,19 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
                   1e-9 * static_cast<double>(bytes) / (cpu_seconds() - before), bytes >> 20, analysis::kernels::best().name);
     bench.note(text);
   }
+  // Memory beside the mapping: first, while the heap is as small as in a program of its own.
+  for (const std::size_t threads : {1u, 2u}) {
+    StatsRun run(f32.checkpoint, {f32.tensor()}, threads, {.quantiles = true});
+    const std::uint64_t before = anonymous_bytes();
+    std::uint64_t most = before;
+    int steps = 0;
+    analysis::run_all(run, [&] {
+      if (++steps % 8 == 0) most = std::max(most, anonymous_bytes());
+      return true;
+    });
+    bench.row("anonymous memory, quantiles, threads: " + std::to_string(threads), 1e-6 * static_cast<double>(most - before),
+              8.0 + 2.0 * static_cast<double>(threads), "MB", false);
+  }
   // Statistics.
   const auto stats = [](const Input& of, bool quantiles = false, std::size_t threads = 1) {
     return [&of, quantiles, threads] { measure(of, threads, quantiles); };
@@ -290,19 +303,6 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
   };
   bench.row("bitwise comparison / plain sum of both", bench.ratio(both(bf16, same), [&] { compare(bf16, same); }), 0.95, "x");
   bench.row("numeric difference, BF16 / plain sum of both", bench.ratio(both(bf16, other), [&] { compare(bf16, other); }), 0.90, "x");
-  // Memory beside the mapping.
-  for (const std::size_t threads : {1u, 2u}) {
-    StatsRun run(f32.checkpoint, {f32.tensor()}, threads, {.quantiles = true});
-    const std::uint64_t before = anonymous_bytes();
-    std::uint64_t most = before;
-    int steps = 0;
-    analysis::run_all(run, [&] {
-      if (++steps % 8 == 0) most = std::max(most, anonymous_bytes());
-      return true;
-    });
-    bench.row("anonymous memory, quantiles, threads: " + std::to_string(threads), 1e-6 * static_cast<double>(most - before),
-              8.0 + 2.0 * static_cast<double>(threads), "MB", false);
-  }
 }
 
 }  // namespace
