@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
 #include "cli/run.hpp"
 #include "formats/format.hpp"
 #include "report/screens.hpp"
@@ -9,8 +11,12 @@ namespace assay::cli {
 
 int run_info(Context& context) {
   Answer answer(context);
-  const auto opened = answer.open();
-  if (!opened) return answer.fail(opened.error());
+  auto opened = answer.open();
+  if (!opened) {
+    const std::string_view meant = nearest_command(context.options.word(0));
+    if (opened.error().code() != Code::no_such_file || meant.empty()) return answer.fail(opened.error());
+    return answer.fail(std::move(opened).error().advise(concat("did you mean assay ", meant, "?")));
+  }
   const Checkpoint& checkpoint = **opened;
   const analysis::Summary summary = analysis::summarize(checkpoint);
   if (report::JsonWriter* json = answer.json()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "cli/run.hpp"
 #include "report/diff_report.hpp"
 
@@ -302,6 +303,14 @@ std::span<const Flag> program_flags() { return kProgramFlags; }
 const Command* find_command(std::string_view name) {
   const auto* found = std::ranges::find_if(kCommands, [&](const Command& c) { return c.name == name || (!c.alias.empty() && c.alias == name); });
   return found == std::end(kCommands) ? nullptr : found;
+}
+
+std::string_view nearest_command(std::string_view word) {
+  if (word.find_first_of("./") != std::string_view::npos) return "";  // a file
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) names.push_back(command.name);
+  const auto close = nearest(lowered(word), names, 1);
+  return close.empty() ? std::string_view() : close[0];
 }
 
 const Flag* find_flag(const Command& command, std::string_view name) {

@@ -62,6 +62,8 @@ std::span<const Flag> program_flags();
 
 /// By name or alias; null when there is none.
 const Command* find_command(std::string_view name);
+/// The command that a word was probably meant to be; "" where none is near.
+std::string_view nearest_command(std::string_view word);
 /// One of the command's own or common flags by its long name or letter ("--limit", "-n"); null when it has none such.
 const Flag* find_flag(const Command& command, std::string_view name);
 

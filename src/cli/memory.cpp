@@ -21,8 +21,8 @@ void* allocate(std::size_t size) noexcept {
   return memory;
 }
 
-// What is freed is kept for the next array, not handed back and fetched anew.
-[[maybe_unused]] const int kKept = ::mallopt(M_MMAP_THRESHOLD, 64 << 20) + ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+// Some of what is freed is kept for the next array, not handed back and fetched anew.
+[[maybe_unused]] const int kKept = ::mallopt(M_MMAP_THRESHOLD, 4 << 20) + ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
 
 }  // namespace
 

@@ -164,8 +164,8 @@ class Parser {
   Words words_;
 };
 
-/// Checks the arguments against the table's.
-std::optional<Error> check_words(const Command& command, const Words& words) {
+/// Checks the arguments against the table's; `named` says that the command was not left out.
+std::optional<Error> check_words(const Command& command, bool named, const Words& words) {
   for (std::size_t i = 0; i < command.arguments.size(); ++i) {
     const Argument& argument = command.arguments[i];
     if (i >= words.size()) {
@@ -174,9 +174,11 @@ std::optional<Error> check_words(const Command& command, const Words& words) {
     }
     if (auto wrong = check_value(argument.name, argument.kind, "", words[i])) return wrong;
   }
-  if (words.size() <= command.arguments.size() || command.arguments.back().many) return std::nullopt;
+  if (words.size() <= command.arguments.size() || (!command.arguments.empty() && command.arguments.back().many)) return std::nullopt;
   const std::string& extra = words[command.arguments.size()];
   const Command* meant = find_command(extra);
+  if (const auto close = named ? "" : nearest_command(words[0]); !close.empty())
+    return usage(concat("unknown command ", quote(words[0])), concat("did you mean assay ", close, "?"));
   return usage(concat("unexpected argument ", quote(extra), " for ", command.name),
                meant != nullptr ? concat("the command stands first: assay ", meant->name, " ", escape(words[0])) : help_hint(command));
 }
@@ -197,7 +199,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   if (parsed.error) return parsed;
   if (parsed.options.has("--version")) parsed.action = Action::version;
   else if (parsed.options.has("--generate")) parsed.action = Action::generate;
-  else parsed.error = check_words(*parsed.command, parsed.options.words());
+  else parsed.error = check_words(*parsed.command, named, parsed.options.words());
   return parsed;
 }
 

@@ -9,6 +9,8 @@
 // What the reference reader refuses as a whole is listed here as far as it goes, each fault a finding of its own.
 #include "formats/safetensors.hpp"
 
+#include <algorithm>
+
 #include "base/arena.hpp"
 #include "base/endian.hpp"
 #include "base/text.hpp"
@@ -54,6 +56,18 @@ Result<std::uint64_t> header_length(const OpenInput& input) {
   return length;
 }
 
+/// Where a file of `end` bytes begins anew behind others of its own: what a download leaves that started over and was put behind what was
+/// there. 0 where it does not.
+Result<std::uint64_t> find_restart(const ByteSource& source, ByteView header, std::uint64_t end) {
+  constexpr std::size_t kCompared = 256;
+  const std::uint64_t again = source.size() - std::min(end, source.size());
+  if (again < header.offset() + header.size() || again == source.size()) return 0;
+  const std::size_t n = std::min(header.size(), kCompared);
+  ASSAY_TRY(const ByteBlock behind, source.fetch(again, kLengthBytes + n));
+  const bool same = load_le<std::uint64_t>(behind.view().data()) == header.size() && behind.view().from(kLengthBytes).text() == header.text().substr(0, n);
+  return same ? again : 0;
+}
+
 }  // namespace
 
 Probe probe_safetensors(const ProbeInput& input) {
@@ -95,7 +109,8 @@ Result<Checkpoint> open_safetensors(const OpenInput& input) {
         Finding(Code::odd_header,
                 concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
                 Where{.offset = 0, .length = kLengthBytes}));
-  layout.finish(checkpoint);
+  ASSAY_TRY(const std::uint64_t again, find_restart(*input.source, header, layout.end()));
+  layout.finish(checkpoint, again);
   return checkpoint;
 }
 

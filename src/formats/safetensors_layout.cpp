@@ -196,8 +196,25 @@ void Layout::report_cut() {
                                 {"cut", std::move(names)}}));
 }
 
-void Layout::check_end() {
+void Layout::report_restart(std::uint64_t again) {
+  std::uint64_t lost = 0;
+  for (Tensor& tensor : tensors_) {
+    if (tensor.storage == kNone || storages_[tensor.storage].offset + storages_[tensor.storage].nbytes <= again) continue;
+    tensor.readable = false;
+    ++lost;
+  }
+  Finding finding(Code::trailing_bytes,
+                  concat("the file begins again at byte ", grouped(again), ": a download that started over was put behind what was there; ", lost, " of ",
+                         counted(tensors_.size(), "tensor holds", "tensors hold"), " what is not its own. The last ", grouped(end()),
+                         " bytes may be the whole file: tail -c ", end()),
+                  Where{.offset = again, .length = end()}, std::vector<Fact>{{"tensors_cut", lost}});
+  finding.severity = Severity::damage;
+  findings_.add(std::move(finding));
+}
+
+void Layout::check_end(std::uint64_t again) {
   if (cut_ != 0) return report_cut();
+  if (again != 0) return report_restart(again);
   // Bytes may belong to a tensor that lost its place.
   if (largest_end_ >= data_size_ || unplaced_) return;
   const std::uint64_t left = data_size_ - largest_end_;
@@ -215,10 +232,10 @@ void Layout::check_alignment() {
                         std::vector<Fact>{{"tensors", misaligned_}}));
 }
 
-void Layout::finish(Checkpoint& checkpoint) {
+void Layout::finish(Checkpoint& checkpoint, std::uint64_t again) {
   for (std::size_t i = tensors_.size() - std::min(tensors_.size(), kAnnounced); i < tensors_.size(); ++i) check_name(i);
   check_neighbours();
-  check_end();
+  check_end(again);
   check_alignment();
   if (tensors_.empty()) findings_.add(Finding(Code::no_tensors, "the header lists no tensors"));
   checkpoint.tensors = std::move(tensors_);

@@ -39,8 +39,12 @@ class Layout {
   std::size_t size() const { return tensors_.size(); }
   void reserve(std::size_t tensors);
 
-  /// Compares the claims with each other and with the file, and moves everything into the checkpoint, whose findings are replaced.
-  void finish(Checkpoint& checkpoint);
+  /// Where the file should end.
+  std::uint64_t end() const { return data_start_ + largest_end_; }
+
+  /// Compares the claims with each other and with the file, and moves everything into the checkpoint, whose findings are replaced. The file
+  /// begins again at `again` where that is not 0: bytes behind it are not what the header says.
+  void finish(Checkpoint& checkpoint, std::uint64_t again = 0);
 
  private:
   void refuse(Tensor& tensor, const Claim& claim, Code code, std::string message);
@@ -49,7 +53,8 @@ class Layout {
   void check_size(Tensor& tensor, const Claim& claim);
   void check_neighbours();
   void report_overlap(const Tensor& first, const Tensor& second);
-  void check_end();
+  void check_end(std::uint64_t again);
+  void report_restart(std::uint64_t again);
   void report_cut();
   void check_alignment();
 

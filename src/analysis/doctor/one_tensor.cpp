@@ -125,7 +125,9 @@ void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& cha
   }
   if (dtype_info(tensor.dtype).kind != DTypeKind::real || tensor.numel < 2) return;
   const bool matters = patient.role == TensorRole::weight || patient.role == TensorRole::embedding;
-  const Severity severity = matters && tensor.shape.size() >= 2 ? Severity::warning : Severity::note;
+  // A norm that scales by 0 shuts off all behind it; its offset (".bias") may well be 0.
+  const bool shuts_off = patient.role == TensorRole::norm && zero && !tensor.name.ends_with("bias");
+  const Severity severity = shuts_off || (matters && tensor.shape.size() >= 2) ? Severity::warning : Severity::note;
   const bool usual = patient.role == TensorRole::mask || patient.role == TensorRole::state || patient.role == TensorRole::scale ||
                      patient.role == TensorRole::index || patient.role == TensorRole::counter;
   if (usual) return;

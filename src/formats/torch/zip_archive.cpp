@@ -9,6 +9,7 @@
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "containers/inflate.hpp"
 #include "formats/torch/collect.hpp"
 
 namespace assay::formats::torch {
@@ -148,10 +149,28 @@ Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint) {
   return check_version(archive, checkpoint);
 }
 
+namespace {
+
+/// All names and shapes come from these few bytes, so that they are held against their check sum (0 means that it was not computed) before
+/// anything is believed.
+void check_sum(const zip::Member& member, ByteView stream, Checkpoint& checkpoint) {
+  constexpr std::size_t kFew = 64 << 20;
+  if (member.crc == 0 || stream.size() > kFew) return;
+  const std::uint32_t found = crc32(stream.span());
+  if (found == member.crc) return;
+  checkpoint.add(Finding(Code::crc_mismatch,
+                         concat("member ", quote(member.name), " has the CRC ", hex(found), ", ", hex(member.crc),
+                                " is claimed: names, shapes and places of tensors may be wrong"),
+                         Where{.member = std::string(member.name), .offset = stream.offset(), .length = stream.size()}));
+}
+
+}  // namespace
+
 Result<void> read_pickle(const Archive& archive, const zip::Member& member, Checkpoint& checkpoint, const PickleOptions& options) {
   auto block = zip::read_member(*archive.source, member, zip::most_parsed(member, archive.limits), archive.limits);
   if (!block) return fail(std::move(block).error().in_member(member.name));
   const ByteView stream = block->view();
+  check_sum(member, stream, checkpoint);
 
   PickleInfo pickle;
   pickle.member = checkpoint.arena().text(member.name);

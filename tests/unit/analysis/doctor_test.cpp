@@ -59,6 +59,18 @@ TEST(Doctor, LeavesAFreshModelAtNotes) {
   EXPECT_EQ(findings[0].message, "6 tensors are all 0: 'h.0.mlp.bias', 'h.1.mlp.bias', 'h.2.mlp.bias', …");
 }
 
+TEST(Doctor, WarnsOfANormThatShutsOffItsLayer) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 4; ++layer) {
+    builder.add_random(concat("h.", layer, ".mlp.weight"), {16, 16});
+    builder.add(concat("h.", layer, ".norm.weight"), {16}, std::vector<float>(16, layer == 2 ? 0.0f : 1.0f));
+    builder.add(concat("h.", layer, ".norm.bias"), {16}, std::vector<float>(16, 0.0f));
+  }
+  const auto findings = examined(builder);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_NE(std::ranges::find_if(findings, [](const Finding& f) { return f.code == Code::all_zero && f.severity == Severity::warning && f.message == "'h.2.norm.weight' is all 0"; }), findings.end());
+}
+
 TEST(Doctor, PlacesWhatIsNotFinite) {
   CheckpointBuilder builder;
   auto values = builder.random({4, 5});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "formats/safetensors.hpp"
 #include "unit/formats/formats_testing.hpp"
 
@@ -41,6 +42,22 @@ TEST(Safetensors, ListsTensorsAndMetadata) {
   ASSERT_EQ(opened->metadata.size(), 1u);
   EXPECT_EQ(opened->metadata[0].key, "format");
   EXPECT_EQ(opened->metadata[0].text, "pt");
+}
+
+TEST(Safetensors, ADownloadThatStartedOverIsNotTheFile) {
+  const auto whole = safetensors(in_braces({entry("a", "U8", "300", 0, 300), entry("b", "U8", "500", 300, 800)}), 800);
+  for (const std::size_t cut : {whole.size() - 501, whole.size() - 500, whole.size() - 100}) {
+    const auto opened = open_file_named("model.safetensors", whole.substr(0, cut) + whole);
+    ASSERT_TRUE(opened);
+    EXPECT_FALSE(opened->complete);
+    EXPECT_NE(message_of(opened, Code::trailing_bytes).find(concat("tail -c ", whole.size())), std::string::npos) << describe(opened);
+    EXPECT_EQ(readable(opened, "a"), cut >= whole.size() - 500);
+    EXPECT_FALSE(readable(opened, "b"));
+  }
+  // Other bytes behind it are only too many.
+  const auto opened = open_file_named("model.safetensors", whole + whole.substr(1));
+  EXPECT_TRUE(opened->complete);
+  EXPECT_TRUE(readable(opened, "b"));
 }
 
 TEST(Safetensors, KnowsEveryDtypeOfTheFormatAndNoOther) {

@@ -32,6 +32,18 @@ TEST(TorchArchive, RootsOfEveryKind) {
   EXPECT_TRUE(rootless->find("w")->readable);
 }
 
+TEST(TorchArchive, APickleThatIsNotWhatWasWrittenIsSaid) {
+  for (const std::uint32_t crc : {0u, 1u}) {  // 0: not computed
+    ZipBuilder zip;
+    zip.add({.name = "a/data.pkl", .data = bytes_of(good()), .crc = crc}).add("a/data/0", numbers_1_to_4());
+    auto checkpoint = open_bytes(zip.build());
+    ASSERT_TRUE(checkpoint);
+    EXPECT_TRUE(checkpoint->find("w")->readable);
+    EXPECT_EQ(checkpoint->complete, crc == 0);
+    EXPECT_EQ(finding(*checkpoint, Code::crc_mismatch) != nullptr, crc != 0);
+  }
+}
+
 TEST(TorchArchive, OtherPlacesOfStorages) {
   for (const char* const record : {"archive/tensors/0", "archive/.data/0.storage"}) {
     ZipBuilder zip;

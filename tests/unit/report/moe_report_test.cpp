@@ -60,11 +60,11 @@ TEST(DoctorScreen, GroupsFindingsByKindTheWorstFirst) {
 
 warning: all-zero
   'a.weight' is all 0
-  a matrix of zeros gives nothing on; it was never trained, was wiped, or lost in a conversion
+  weights of zero pass nothing on; they were never trained, were wiped, or lost in a conversion
 
 note: all-zero
   'a.bias' is all 0
-  a matrix of zeros gives nothing on; it was never trained, was wiped, or lost in a conversion
+  weights of zero pass nothing on; they were never trained, were wiped, or lost in a conversion
 )");
 }
 
