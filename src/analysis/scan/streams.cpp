@@ -280,7 +280,8 @@ void Scanner::ask_weights_only(const Piece& piece, Row row, const Stream& stream
     answer.reason = refusal.value_or("");
   };
   if (!weights_target_.empty()) {
-    if (piece.name == weights_target_ && number == 1) ask();
+    // Of members of one name torch reads the first.
+    if (piece.name == weights_target_ && number == 1 && answer.answer == WeightsOnly::Answer::does_not_apply) ask();
     return;
   }
   const std::string_view kind = report_.members[row].kind;

@@ -43,8 +43,10 @@ constexpr Owner kOwners[] = {{Code::gap, kBytes},
                              {Code::stale_index, kShards},
                              {Code::path_escapes, kShards}};
 
-std::string_view owner_of(Code code) {
-  const auto* const found = std::ranges::find(kOwners, code, &Owner::code);
+std::string_view owner_of(const Finding& finding) {
+  // The header of a file of tensors is damage when it cannot be read; an index is passed over with a warning.
+  if (finding.code == Code::bad_header && finding.severity < Severity::damage) return kShards;
+  const auto* const found = std::ranges::find(kOwners, finding.code, &Owner::code);
   return found == std::end(kOwners) ? kStructure : found->check;
 }
 
@@ -76,7 +78,7 @@ Check from_findings(std::string_view name, const Findings& findings) {
   const Severity least = name == kStructure || name == kSizes ? Severity::damage : Severity::warning;
   Check check{.name = std::string(name)};
   for (const Finding& finding : findings.list())
-    if (finding.severity >= least && owner_of(finding.code) == name) wrong(check, with_file(finding));
+    if (finding.severity >= least && owner_of(finding) == name) wrong(check, with_file(finding));
   return check;
 }
 
@@ -145,7 +147,7 @@ Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findin
   std::uint64_t members = 0, zips = 0;
   Findings told;
   for (const Finding& finding : checkpoint.findings.list())
-    if (owner_of(finding.code) == kLocal) told.add(finding);
+    if (owner_of(finding) == kLocal) told.add(finding);
   for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
     ASSAY_TRY(const std::vector<Archive> archives, archives_in(checkpoint, file, limits));
     zips += archives.size();

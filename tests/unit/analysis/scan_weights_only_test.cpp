@@ -80,5 +80,16 @@ TEST_P(ScanWeightsOnly, Answer) {
 
 INSTANTIATE_TEST_SUITE_P(Torch, ScanWeightsOnly, ::testing::ValuesIn(pickles()));
 
+TEST(ScanWeightsOnlyOfTwins, TheFirstIsTheOneThatTorchReads) {
+  for (const bool evil_first : {true, false}) {
+    ZipBuilder zip;
+    for (const bool evil : {evil_first, !evil_first}) zip.add(torch_member("archive/data.pkl", bytes_of(evil ? kEvil : kBenign)));
+    zip.add(torch_member("archive/version", bytes_of("3\n")));
+    const Report report = scan_text(text_of(zip.build()));
+    EXPECT_EQ(report.verdict, Verdict::dangerous);
+    EXPECT_EQ(report.weights_only.answer, evil_first ? WeightsOnly::Answer::refuses : WeightsOnly::Answer::accepts) << report.weights_only.reason;
+  }
+}
+
 }  // namespace
 }  // namespace assay::scan

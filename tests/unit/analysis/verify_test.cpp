@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -251,6 +252,21 @@ Check config_check(const std::vector<std::string>& names, const std::vector<std:
   config.hidden_size = {hidden, "hidden_size"};
   config.vocab_size = {vocab, "vocab_size"};
   return check_config(builder.made, config);
+}
+
+TEST(Shards, AnIndexThatCannotBeReadIsWrong) {
+  CheckpointBuilder builder;
+  builder.add_random("w", {2});
+  Finding index(Code::bad_header, "the index cannot be read");
+  index.severity = Severity::warning;
+  builder.made.add(std::move(index));
+  Findings findings;
+  const auto checks = check_headers(builder.made, {}, {}, findings, {});
+  ASSERT_TRUE(checks);
+  const auto shards = std::ranges::find(*checks, "shards", &Check::name);
+  ASSERT_NE(shards, checks->end());
+  EXPECT_EQ(shards->verdict, CheckVerdict::fail);
+  EXPECT_EQ(shards->detail, "the index cannot be read");
 }
 
 TEST(Config, LayersWidthAndVocabulary) {
