@@ -116,3 +116,27 @@ export const base = css`
     color: var(--good);
   }
 `;
+
+/** A row of controls above a picture that fills the width. */
+export const pictureBar = css`
+  .bar {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 6px 12px;
+    align-items: center;
+    margin-bottom: 6px;
+  }
+  select {
+    min-height: 28px;
+    border: 1px solid var(--line-strong);
+    border-radius: 6px;
+    background: var(--raised);
+  }
+  .gap {
+    flex: 1;
+  }
+  canvas {
+    display: block;
+    width: 100%;
+  }
+`;

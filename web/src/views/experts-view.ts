@@ -4,7 +4,7 @@ import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
 import { EXPERT_STATS, expertSign, expertValue, layersOf, tensorOfExpert, type ExpertStat, type MoeLayer } from '../core/experts.js';
 import type { Colors } from '../core/protocol.js';
-import { base } from '../ui/base-styles.js';
+import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { cellAfter, type Cell } from '../ui/grid-keys.js';
@@ -230,26 +230,8 @@ export class ExpertsView extends AppElement {
 
   static override styles = [
     base,
+    pictureBar,
     css`
-      .bar {
-        display: flex;
-        gap: 6px 12px;
-        align-items: center;
-        margin-bottom: 6px;
-      }
-      select {
-        min-height: 28px;
-        border: 1px solid var(--line-strong);
-        border-radius: 6px;
-        background: var(--raised);
-      }
-      .gap {
-        flex: 1;
-      }
-      canvas {
-        display: block;
-        width: 100%;
-      }
       .all {
         cursor: pointer;
       }

@@ -3,7 +3,7 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, quantileOf, rangeOf, type Bins, type Scale } from '../core/histogram.js';
 import type { Census } from '../core/protocol.js';
-import { base } from '../ui/base-styles.js';
+import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { csvOf, save, saveText } from '../ui/save.js';
@@ -156,6 +156,7 @@ export class HistogramPanel extends AppElement {
 
   static override styles = [
     base,
+    pictureBar,
     css`
       .bar,
       .brush {
@@ -165,18 +166,7 @@ export class HistogramPanel extends AppElement {
         align-items: center;
         margin: 0 0 4px;
       }
-      select {
-        min-height: 28px;
-        border: 1px solid var(--line-strong);
-        border-radius: 6px;
-        background: var(--raised);
-      }
-      .gap {
-        flex: 1;
-      }
       canvas {
-        display: block;
-        width: 100%;
         height: clamp(150px, 21vh, 320px);
         cursor: col-resize;
         touch-action: none;

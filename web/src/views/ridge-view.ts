@@ -5,7 +5,7 @@ import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
 import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, rangeOf, type Bins, type Scale } from '../core/histogram.js';
 import type { Census } from '../core/protocol.js';
 import { patternOf, rolesOf, shortRoles, type Roles } from '../core/roles.js';
-import { base } from '../ui/base-styles.js';
+import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { csvOf, save, saveText } from '../ui/save.js';
@@ -273,27 +273,12 @@ export class RidgeView extends AppElement {
 
   static override styles = [
     base,
+    pictureBar,
     css`
-      .bar {
-        display: flex;
-        flex-wrap: wrap;
-        gap: 6px 12px;
-        align-items: center;
-        margin-bottom: 6px;
-      }
       select {
-        min-height: 28px;
         max-width: 260px;
-        border: 1px solid var(--line-strong);
-        border-radius: 6px;
-        background: var(--raised);
-      }
-      .gap {
-        flex: 1;
       }
       canvas {
-        display: block;
-        width: 100%;
         cursor: col-resize;
         touch-action: pan-y;
       }
