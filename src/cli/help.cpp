@@ -165,10 +165,11 @@ void write_command_help(Writer& out, const Style& style, const Command& command)
 }
 
 void write_version(Writer& out, bool json, bool verbose) {
-#ifdef NDEBUG
-  constexpr std::string_view kAssertions = "off";
-#else
+  // The library's own; assert() is not used.
+#if defined(_GLIBCXX_ASSERTIONS) || defined(_LIBCPP_HARDENING_MODE)
   constexpr std::string_view kAssertions = "on";
+#else
+  constexpr std::string_view kAssertions = "off";
 #endif
 #ifdef __clang__
   const std::string compiler = fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
