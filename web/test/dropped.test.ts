@@ -22,6 +22,13 @@ test('a folder is called by its name, and files are named from there', () => {
   assert.deepEqual([model!.label, model!.whole, model!.files.length], ['llama', true, 3]);
   assert.ok(model!.files.every((file) => !file.name.includes('/')));
 });
+test('the ranks of a distributed training are one model', () => {
+  const ranks = ['zero_pp_rank_0_mp_rank_00_optim_states.pt', 'zero_pp_rank_1_mp_rank_00_optim_states.pt', 'mp_rank_00_model_states.pt'];
+  const [zero, ...none] = drop(...ranks.map((name): [string, number] => [`run/global_step5/${name}`, 9]), ['run/latest', 12]);
+  assert.deepEqual([zero!.label, zero!.whole, zero!.files.length, none.length], ['run/global_step5', true, 3, 0]);
+  const [dcp] = drop(['c/__0_0.distcp', 9], ['c/__1_0.distcp', 9], ['c/.metadata', 3]);
+  assert.deepEqual([dcp!.label, dcp!.whole, dcp!.files.length], ['c', true, 3]);
+});
 test('two models are to be compared, the larger first', () => {
   assert.deepEqual(drop(['a.pt', 5], ['b.pt', 9]).map((model) => model.label), ['b.pt', 'a.pt']);
 });

@@ -53,6 +53,25 @@ for (const command of ['info', 'tensors', 'tree', 'map', 'stats', 'doctor', 'moe
   });
 }
 
+test('folders of distributed trainings open to the same text', { skip }, () => {
+  const walk = (folder, base = '') =>
+    fs.readdirSync(path.join(folder, base), { withFileTypes: true }).flatMap((entry) => {
+      const name = path.posix.join(base, entry.name);
+      return entry.isDirectory() ? walk(folder, name) : [name];
+    });
+  const folders = ['dist/sharded', 'dist/each_rank', 'dist/huggingface', 'deepspeed/stage1', 'deepspeed/stage2', 'deepspeed/stage3'];
+  for (const folder of folders.map((name) => path.join(data, name))) {
+    const set = new Files(core, walk(folder).map((name) => bufferSource(name, fs.readFileSync(path.join(folder, name)))), { label: path.basename(folder), whole: true });
+    const checkpoint = runSync(Checkpoint.open(set));
+    for (const command of ['info', 'tensors', 'stats']) {
+      const { stdout } = spawnSync(program, [command, path.basename(folder), '--json'], { encoding: 'utf8', maxBuffer: 1 << 28, cwd: path.dirname(folder) });
+      assert.equal(runSync(checkpoint.reportText(command)), stdout, `${command} ${folder}`);
+    }
+    checkpoint.close();
+    set.free();
+  }
+});
+
 test('scan --json is the same, of files that are no checkpoints too', { skip }, () => {
   for (const file of files) {
     const printed = JSON.parse(assay('scan', file, '--json').stdout);

@@ -3,8 +3,9 @@
 import type { ModelFile, ModelFiles } from './protocol.js';
 
 /** Files that stand beside weights and are no model by themselves. */
-const BESIDE = /\.(json|md|txt|model|py|jinja|ya?ml|gitattributes|gitignore|msgpack\.index|tiktoken|png|jpe?g|pdf|csv)$|(^|\/)\.[^/]*$|(^|\/)LICENSE/i;
-const SHARD = /[-_.]\d+[-_]of[-_]\d+|consolidated\.\d+|\.distcp$|\d+\.part\d*/i;
+const BESIDE = /\.(json|md|txt|model|py|jinja|ya?ml|gitattributes|gitignore|msgpack\.index|tiktoken|png|jpe?g|pdf|csv)$|(^|\/)\.[^/]*$|(^|\/)(LICENSE|latest$)/i;
+/** Parts of one model: shards, ranks of a distributed checkpoint, ranks of DeepSpeed's. */
+const SHARD = /[-_.]\d+[-_]of[-_]\d+|consolidated\.\d+|\.distcp$|\d+\.part\d*|(^|_)[mp]p_rank_\d+_/i;
 const INDEX = /\.index\.json$/i;
 
 export function isBeside(name: string): boolean {
