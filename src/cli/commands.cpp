@@ -25,6 +25,7 @@ constexpr Flag kSize = {"--size", 0, Value::text, "RxC", "at most R rows and C c
 constexpr Flag kAs = {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"};
 constexpr Flag kTheme = {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"};
 constexpr Flag kOutput = {"--output", 'o', Value::path, "FILE", "write a PNG file instead"};
+constexpr Flag kJobs = {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"};
 constexpr Flag kForce = {"--force", 'f', Value::none, "", "replace a file that is there"};
 
 constexpr Argument kFileOnly[] = {kFile};
@@ -95,7 +96,7 @@ constexpr Flag kHistFlags[] = {kWhere,
                                {"--bins", 'b', Value::number, "N", "as many as columns fit without it, 100 in JSON; of whole numbers every bin holds equally many"},
                                {"--log-counts", 0, Value::none, "", "heights are logarithms of counts"},
                                {"--height", 0, Value::number, "N", "lines of bars; 10 without it, 1 where several are stacked"},
-                               {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+                               kJobs};
 constexpr Example kHistExamples[] = {{"assay hist model.safetensors lm_head.weight", "how its values are spread"},
                                      {"assay hist model.safetensors '*.q_proj.weight'", "one role over all layers"},
                                      {"assay hist model.pt w --scale symlog", "with all outliers in sight"},
@@ -112,7 +113,7 @@ constexpr Flag kHeatmapFlags[] = {
     kTheme,
     kOutput,
     kForce,
-    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+    kJobs};
 constexpr Example kHeatmapExamples[] = {{"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
                                         {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
                                         {"assay heatmap model.pt conv.weight --rows 2 --cols 3", "kernels, stacked"},
@@ -136,7 +137,7 @@ constexpr Flag kDiffFlags[] = {
     kTheme,
     kOutput,
     kForce,
-    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+    kJobs};
 constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "what changed, the most moved tensors first"},
                                      {"assay diff base/ tuned/ --where layer:0-3", "in the first layers only"},
                                      {"assay diff f32.pt bf16.pt --tolerance 0,0.004", "the same up to rounding?"},
@@ -190,7 +191,7 @@ constexpr Flag kVerifyFlags[] = {
     {"--sha256", 0, Value::text, "HEX", "the digest that the file should have"},
     {"--sums", 0, Value::path, "SUMS", "digests by file name, as sha256sum writes them"},
     {"--lfs", 0, Value::path, "POINTER", "the Git LFS pointer of the file"},
-    {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"}};
+    kJobs};
 constexpr Example kVerifyExamples[] = {{"assay verify model.pt", "structure, sizes, every check sum"},
                                        {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
                                        {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
