@@ -41,7 +41,8 @@ constexpr Owner kOwners[] = {{Code::gap, kBytes},
                              {Code::duplicate_tensor, kShards},
                              {Code::total_size_mismatch, kShards},
                              {Code::stale_index, kShards},
-                             {Code::path_escapes, kShards}};
+                             {Code::path_escapes, kShards},
+                             {Code::crc_mismatch, kCrc}};
 
 std::string_view owner_of(const Finding& finding) {
   // The header of a file of tensors is damage when it cannot be read; an index is passed over with a warning.
