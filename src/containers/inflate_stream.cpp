@@ -67,7 +67,7 @@ class Bits {
 /// A canonical Huffman code: short codes by table, the rest by counting.
 class Huffman {
  public:
-  /// False when the lengths are no code: over-subscribed, or incomplete with more than one symbol.
+  /// False when the lengths are no code: over-subscribed, or incomplete and not one symbol of one bit, as zlib and libdeflate have it.
   bool set(const std::uint8_t* lengths, std::size_t n) {
     count_.fill(0);
     for (std::size_t i = 0; i < n; ++i) ++count_[lengths[i]];
@@ -78,7 +78,7 @@ class Huffman {
       used += count_[static_cast<std::size_t>(length)];
       if (left < 0) return false;
     }
-    if (left > 0 && used > 1) return false;
+    if (left > 0 && used > 0 && !(used == 1 && count_[1] == 1)) return false;
     std::array<std::uint16_t, kLongestCode + 2> next{};
     for (std::size_t length = 1; length <= kLongestCode; ++length) next[length + 1] = static_cast<std::uint16_t>(next[length] + count_[length]);
     for (std::size_t i = 0; i < n; ++i)

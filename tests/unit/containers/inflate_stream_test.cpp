@@ -93,6 +93,19 @@ TEST(InflateStream, NoBytesIsAStreamThatEndsEarly) {
   EXPECT_EQ(out.broken->code(), Code::truncated);
 }
 
+// One dynamic block that says "AA"; its only distance code, never used, has one bit and then two.
+TEST(InflateStream, ALoneCodeHasOneBitOrIsNoCode) {
+  const Bytes one = from_hex("05c0010900000080a06dfe3fa504"), two = from_hex("05c0010900000080a06dfe3f6504");
+  const auto whole = inflate_stream(view(one), 1 << 20);
+  EXPECT_FALSE(whole.broken);
+  EXPECT_EQ(whole.bytes, bytes_of("AA"));
+  EXPECT_TRUE(inflate(view(one), 2));
+  const auto broken = inflate_stream(view(two), 1 << 20);
+  ASSERT_TRUE(broken.broken);
+  EXPECT_EQ(broken.broken->code(), Code::inflate_failed);
+  EXPECT_FALSE(inflate(view(two), 2));
+}
+
 TEST(InflateStream, EveryDamageEndsAndAgreesWithTheFastOne) {
   const Bytes whole = testing::deflate_zeros(3);
   for (std::size_t i = 0; i < whole.size() * 8; ++i) {
