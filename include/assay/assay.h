@@ -384,6 +384,8 @@ typedef int (*assay_watch_fn)(void* context, uint64_t done, uint64_t of);
  *   "info", "tree", "tensors", "map"   from headers alone
  *   "stats", "doctor", "moe"           these read values: as much as the tensors are large
  *   "moe-structure"                    "moe" without reading values; what it would measure is empty
+ *   "verify"                           without digests and values; reads every zip member, nothing of other formats
+ *   "verify-headers"                   "verify" from headers alone: check sums of members are listed, not checked
  * `filter` (for tensors, tree and stats) is that of --where, NULL or "" for all tensors. `watch` may be NULL. Damage is in the document, as
  * it is for the program; fails with ASSAY_USAGE for another command or a filter that is not understood, and with ASSAY_NEED_RANGE. */
 ASSAY_API assay_status assay_report(const assay_checkpoint* checkpoint, const char* command, const char* filter, assay_watch_fn watch,

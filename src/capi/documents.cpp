@@ -11,6 +11,7 @@
 #include "analysis/stats.hpp"
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
+#include "analysis/verify/verify.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "capi/handle.hpp"
@@ -22,6 +23,7 @@
 #include "report/map_report.hpp"
 #include "report/moe_report.hpp"
 #include "report/scan_report.hpp"
+#include "report/verify_report.hpp"
 
 using namespace assay;
 using namespace assay::capi;
@@ -141,20 +143,56 @@ Result<void> write_map(Job& job) {
   return {};
 }
 
+/// Looks at every block and member in turn; false when the caller wants no more.
+Result<bool> run_pass(analysis::Pass& pass, Watch& watch) {
+  std::uint64_t done = 0;
+  for (std::size_t i = 0; i < pass.blocks().size(); ++i) {
+    if (!watch.goes_on(done, pass.bytes())) return false;
+    ASSAY_TRY(const ByteBlock bytes, pass.read(i));
+    pass.fold(pass.check(i, bytes.view()));
+    done += pass.blocks()[i].length;
+  }
+  for (std::size_t i = 0; i < pass.jobs(); ++i) {
+    if (!watch.goes_on(done, pass.bytes())) return false;
+    pass.run_job(i);
+    done += pass.job_bytes(i);
+  }
+  return true;
+}
+
+Result<void> write_verification(Job& job, bool contents) {
+  ASSAY_TRY(const auto maps, model::map_bytes(*job.state.files, job.checkpoint));
+  Findings found;
+  ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, found));
+  ASSAY_TRY(auto checks, analysis::check_headers(job.checkpoint, maps, config, found));
+  ASSAY_TRY(analysis::Pass pass, analysis::Pass::plan(job.checkpoint, {}));
+  if (contents) {
+    ASSAY_TRY(contents, run_pass(pass, job.watch));
+  }
+  if (contents) {
+    ASSAY_TRY(auto more, analysis::check_contents(job.checkpoint, pass, false, found));
+    std::ranges::move(more, std::back_inserter(checks));
+    checks.push_back(analysis::no_digest());
+  }
+  for (const Finding& finding : found.list()) job.add(finding);
+  report::write_check_keys(job.json, checks);
+  report::write_member_keys(job.json, job.checkpoint, pass.members(), contents);
+  return {};
+}
+Result<void> write_verify(Job& job) { return write_verification(job, true); }
+Result<void> write_verify_headers(Job& job) { return write_verification(job, false); }
+
 struct Document {
   std::string_view command;
   std::string_view schema;  ///< the command whose document it is
   Result<void> (*write)(Job&);
 };
 constexpr Document kDocuments[] = {
-    {"info", "info", write_info},
-    {"tensors", "tensors", write_tensors},
-    {"tree", "tree", write_tree},
-    {"map", "map", write_map},
-    {"stats", "stats", write_stats},
-    {"doctor", "doctor", write_doctor},
-    {"moe", "moe", write_moe},
-    {"moe-structure", "moe", write_moe_structure},
+    {"info", "info", write_info},       {"tensors", "tensors", write_tensors},
+    {"tree", "tree", write_tree},       {"map", "map", write_map},
+    {"stats", "stats", write_stats},    {"doctor", "doctor", write_doctor},
+    {"moe", "moe", write_moe},          {"moe-structure", "moe", write_moe_structure},
+    {"verify", "verify", write_verify}, {"verify-headers", "verify", write_verify_headers},
 };
 
 void hand_numbers(std::span<const std::uint32_t> numbers, assay_buffer** out) {

@@ -188,7 +188,8 @@ class Runner {
 
 void append(std::vector<Check>& checks, std::vector<Check> more) { std::ranges::move(more, std::back_inserter(checks)); }
 
-Result<void> verify(Context& context, Answer& answer, Checkpoint& checkpoint, std::vector<Check>& checks) {
+/// Hands the pass over when it has run to its end.
+Result<void> verify(Context& context, Answer& answer, Checkpoint& checkpoint, std::vector<Check>& checks, std::optional<Pass>& finished) {
   std::vector<std::string> names;
   for (const CheckpointFile& file : checkpoint.files) names.push_back(file.name);
   Wanted wanted(context, std::move(names), answer.naming());
@@ -221,11 +222,10 @@ Result<void> verify(Context& context, Answer& answer, Checkpoint& checkpoint, st
         analysis::check_digest(expected, checkpoint.files[expected.file].name, checkpoint.files[expected.file].source->size(), digest));
   }
   if (!wanted.missing.empty()) answer.is_incomplete();  // asked for, and not answered
-  if (wanted.expected.empty() && wanted.missing.empty())
-    checks.push_back(
-        {.name = "sha256", .verdict = CheckVerdict::skip, .detail = "no digest to compare with; give --sums, --sha256 or --lfs"});
+  if (wanted.expected.empty() && wanted.missing.empty()) checks.push_back(analysis::no_digest());
   append(checks, std::move(wanted.missing));
   for (const Finding& finding : found.list()) checkpoint.add(finding);
+  finished = std::move(pass);
   return {};
 }
 
@@ -254,12 +254,14 @@ Result<void> verify_unopened(Context& context, Answer& answer, const Error& why,
 int run_verify(Context& context) {
   Answer answer(context);
   std::vector<Check> checks;
+  std::optional<Pass> pass;
   const auto opened = answer.open();
   if (!opened && !answer.has_files()) return answer.fail(opened.error());
-  const auto verified = opened ? verify(context, answer, **opened, checks) : verify_unopened(context, answer, opened.error(), checks);
+  const auto verified = opened ? verify(context, answer, **opened, checks, pass) : verify_unopened(context, answer, opened.error(), checks);
 
   if (report::JsonWriter* json = answer.json()) {
     report::write_check_keys(*json, checks);
+    if (pass) report::write_member_keys(*json, **opened, pass->members(), true);
   } else if (opened ? verified.has_value() : checks.size() > 1) {  // else the error says it all
     report::write_check_screen(context.out, context.style, checks);
     if (opened) answer.findings_are_shown();

@@ -19,6 +19,19 @@ struct Look {
 };
 constexpr Look kLooks[] = {{"✔", "+", Tone::good}, {"✖", "x", Tone::bad}, {"–", "-", Tone::faint}};
 
+std::string_view state_of(const analysis::MemberCheck& member, bool ran) {
+  if (member.unread) return "unread";
+  if (!member.known()) return "unknown";
+  if (!ran) return "unchecked";
+  return member.matches() ? "matches" : "differs";
+}
+
+void write_method(JsonWriter& json, std::uint16_t method) {
+  if (method == static_cast<std::uint16_t>(zip::Method::stored)) json.text("stored");
+  else if (method == static_cast<std::uint16_t>(zip::Method::deflated)) json.text("deflated");
+  else json.text(concat("method ", method));
+}
+
 }  // namespace
 
 void write_check_keys(JsonWriter& json, std::span<const Check> checks) {
@@ -33,6 +46,29 @@ void write_check_keys(JsonWriter& json, std::span<const Check> checks) {
       for (const std::string& what : check.wrong) json.text(what);
       json.end_array();
     }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_member_keys(JsonWriter& json, const Checkpoint& checkpoint, std::span<const analysis::MemberCheck> members, bool ran) {
+  if (members.empty()) return;
+  json.key("members").begin_array();
+  for (const analysis::MemberCheck& check : members) {
+    const zip::Member& member = check.member;
+    json.begin_object();
+    json.key("file").text(checkpoint.files[check.file].name);
+    json.key("name").text(member.name);
+    json.key("header_offset").integer(check.archive.begin + member.header_offset);
+    json.key("offset").integer(check.offset);
+    json.key("packed").integer(member.packed_size);
+    json.key("size").integer(member.size);
+    json.key("method");
+    write_method(json, member.method);
+    json.key("crc_32").integer(member.crc);
+    json.key("state").text(state_of(check, ran));
+    if (ran && !check.unread) json.key("computed").integer(check.crc);
+    if (check.unread) json.key("error").text(check.unread->what());
     json.end_object();
   }
   json.end_array();

@@ -155,6 +155,52 @@ describe('bytes', () => {
   });
 });
 
+describe('members of a zip', () => {
+  const panel = () => document.querySelector('assay-root').shadowRoot.querySelector('assay-bytes').shadowRoot.querySelector('assay-members');
+  const text = `() => (${panel})()?.shadowRoot.textContent.replace(/\\s+/g, ' ') ?? ''`;
+  const says = async (pattern) => {
+    await until(browser, `(pattern) => new RegExp(pattern).test((${text})())`, [pattern]).catch(async (error) => {
+      throw new Error(`${error.message}; it says: ${await browser.evaluate(text)}`);
+    });
+  };
+  /** A torch file of which one byte in a storage was changed, or its check sum made unknown. */
+  const changed = (name, change) => {
+    const bytes = fs.readFileSync(fileURLToPath(new URL('../data/torch/tensor.pt', import.meta.url)));
+    change(bytes);
+    const file = path.join(folder, name);
+    fs.writeFileSync(file, bytes);
+    return file;
+  };
+  after(() => open(file));
+
+  test('check sums are listed at once, and compared when asked for', async () => {
+    await open(changed('damaged.pt', (bytes) => (bytes[704] ^= 1)));
+    await browser.evaluate(show, 'bytes');
+    await says('7 members; their bytes have not been compared');
+    await says('tensor/data/0 not checked 30c8bc70');
+    await browser.page.getByRole('button', { name: /^Check 7 members/ }).click();
+    await says('1 member of 7 is damaged');
+    await says('tensor/data/0 wrong: the bytes give [0-9a-f]{8}, not 30c8bc70');
+    await accessible('members, one damaged');
+    await browser.evaluate(show, 'findings');
+    await until(browser, () => /crc-mismatch/.test(document.querySelector('assay-root').shadowRoot.querySelector('assay-findings')?.shadowRoot.textContent ?? ''));
+  });
+
+  test('a member without a check sum is said to be unknown, not right', async () => {
+    await open(
+      changed('unknown.pt', (bytes) => {
+        // Its directory entry: the CRC is 16 bytes in.
+        for (let at = 0; (at = bytes.indexOf('PK\x01\x02', at, 'latin1')) >= 0; at += 4) if (bytes.toString('latin1', at + 46, at + 59) === 'tensor/data/0') bytes.writeUInt32LE(0, at + 16);
+      }),
+    );
+    await browser.evaluate(show, 'bytes');
+    await says('1 member without a check sum');
+    await browser.page.getByRole('button', { name: /^Check 6 members/ }).click();
+    await says('6 members match. 1 member without a check sum');
+    await says('tensor/data/0 unknown: none was stored');
+  });
+});
+
 describe('layers', () => {
   before(async () => {
     await browser.evaluate(show, 'matrix');

@@ -72,7 +72,7 @@ export interface Stats {
   quantiles: Record<string, number>;
 }
 
-export type Command = 'info' | 'tensors' | 'tree' | 'map' | 'stats' | 'doctor' | 'moe' | 'moe-structure';
+export type Command = 'info' | 'tensors' | 'tree' | 'map' | 'stats' | 'doctor' | 'moe' | 'moe-structure' | 'verify' | 'verify-headers';
 
 const utf8 = new TextDecoder();
 

@@ -30,7 +30,7 @@ const synthetic = syntheticFile(core);
 const temporary = fs.mkdtempSync(path.join(fs.realpathSync(process.env.TMPDIR ?? '/tmp'), 'assay-wasm-'));
 process.on('exit', () => fs.rmSync(temporary, { recursive: true }));
 
-for (const command of ['info', 'tensors', 'tree', 'map', 'stats', 'doctor', 'moe']) {
+for (const command of ['info', 'tensors', 'tree', 'map', 'stats', 'doctor', 'moe', 'verify']) {
   test(`${command} --json is the same text`, { skip }, () => {
     let compared = 0;
     for (const file of files) {

@@ -69,7 +69,8 @@ static void test_null(void) {
 }
 
 static void test_documents(const assay_checkpoint* c) {
-  static const char* const kCommands[] = {"info", "tree", "tensors", "map", "stats", "doctor", "moe", "moe-structure"};
+  static const char* const kCommands[] = {"info",   "tree", "tensors",       "map",    "stats",
+                                          "doctor", "moe",  "moe-structure", "verify", "verify-headers"};
   assay_buffer* out = NULL;
   assay_error* error = NULL;
   size_t i;

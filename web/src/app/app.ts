@@ -3,7 +3,7 @@
 import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
-import type { Args, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import type { Args, Command, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
 import { sumOf, writeLink, type Link, type Place } from './link.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
@@ -53,6 +53,8 @@ export interface Problem {
 
 /** Nothing that reads more than this starts by itself. */
 export const STARTS_BY_ITSELF = 256 * 2 ** 20;
+/** Documents that need no values. */
+const HEADERS_ONLY: ReadonlySet<Command> = new Set<Command>(['map', 'verify-headers']);
 /** Views that a chosen tensor is not seen in: choosing one leaves them. */
 const ABOUT_ALL = new Set(['overview', 'findings', 'scan', 'metadata']);
 /** Bytes a second, to estimate before anything was measured. */
@@ -295,10 +297,10 @@ export class App extends EventTarget {
     return stats;
   }
   /** A document about the whole model, once. */
-  async reportOf(command: 'doctor' | 'moe' | 'map' | 'stats', title: string): Promise<void> {
+  async reportOf(command: Exclude<Command, 'info' | 'tree' | 'tensors' | 'moe-structure'>, title: string): Promise<void> {
     const model = this.model;
     if (model === null || model.reports.has(command)) return;
-    const document = await this.run(title, 'report', { model: model.id, command }, command === 'map' ? 0 : this.tensorBytes);
+    const document = await this.run(title, 'report', { model: model.id, command }, HEADERS_ONLY.has(command) ? 0 : this.tensorBytes);
     if (document !== null) model.reports.set(command, document);
     this.changed();
   }

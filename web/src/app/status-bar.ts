@@ -17,7 +17,7 @@ export class StatusBar extends AppElement {
           return html`<span class="job">${job.title}${done} <button aria-label="cancel ${job.title}" @click=${job.cancel}>cancel</button></span>`;
         })}
       </span>
-      <span class="muted">read ${format.bytes(app.bytesRead)}${size > 0 ? ` of ${format.bytes(size)}` : ''}</span>
+      <span class="muted">read ${format.bytes(app.bytesRead)}${size > 0 ? (app.bytesRead <= size ? ` of ${format.bytes(size)}` : `; the file has ${format.bytes(size)}`) : ''}</span>
       <span class="muted" title="how this browser lets the page read files">${app.engine.mode === 'worker' ? 'reading in workers' : 'reading in the page'}</span>
       <span class="muted">Nothing leaves this page: the browser enforces it</span>
     `;

@@ -8,7 +8,7 @@ import type { Where } from '../../../bindings/wasm/src/errors.js';
 
 export type { Census, Window } from '../../../bindings/wasm/src/census.js';
 export type { HeatmapGrid, HeatmapOptions, Pooling, Profile } from '../../../bindings/wasm/src/heatmap.js';
-export type { Document, Finding, Severity, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
+export type { Command, Document, Finding, Severity, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
 export type { SampleStats } from '../../../bindings/wasm/src/model.js';
 
 /**

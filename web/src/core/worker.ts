@@ -162,7 +162,7 @@ async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<
   return documents;
 }
 
-const READS_VALUES: ReadonlySet<string> = new Set(['stats', 'doctor', 'moe']);
+const READS_VALUES: ReadonlySet<string> = new Set(['stats', 'doctor', 'moe', 'verify']);
 
 type Answers = { [M in Method]: (args: Args<M>, watch: Watch) => Promise<Result<M>> | Result<M> };
 const answers: Answers = {

@@ -2,6 +2,7 @@
 // The facts of the selected tensor, from its header at once and from its values when they are asked for.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF } from '../app/app.js';
+import { isAbout, knownFindings } from '../core/findings.js';
 import type { Finding, SampleStats, Stats, Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -35,7 +36,7 @@ export class FactsPanel extends AppElement {
         ${tensor.offset === null ? nothing : this.fact('at byte', `${format.exact(tensor.offset)} (${format.hexOffset(tensor.offset)})`)}
         ${this.sharing(tensor)}
       </dl>
-      ${this.findings(model.reports.get('doctor')?.findings ?? model.info.findings, tensor)}
+      ${this.findings(knownFindings(model.info, model.reports), tensor)}
       <h3>Values</h3>
       ${tensor.readable ? (stats === null ? html`${this.approximate(tensor)}${this.offer(tensor)}` : this.numbers(stats)) : html`<p class="damage">They cannot be read: see Findings.</p>`}
     `;
@@ -58,7 +59,7 @@ export class FactsPanel extends AppElement {
     return tensor.storageOffset === 0 ? nothing : this.fact('storage', `from element ${format.exact(tensor.storageOffset)} of storage ${tensor.storage}`);
   }
   private findings(all: readonly Finding[], tensor: Tensor): TemplateResult | typeof nothing {
-    const own = all.filter((finding) => finding.tensor === tensor.name || (finding['names'] as string[] | undefined)?.includes(tensor.name));
+    const own = all.filter((finding) => isAbout(finding, tensor.name));
     if (own.length === 0) return nothing;
     return html`<h3>Findings</h3>
       ${own.map((finding) => html`<p><b class=${finding.severity}>${finding.severity}</b> ${finding.message}</p>`)}`;

@@ -18,13 +18,15 @@ export interface Tape {
   parts: readonly Part[];
   /** The tensor that is looked at. */
   selected: Span | null;
+  /** Bytes whose check sum is wrong. */
+  damaged: readonly Span[];
   /** The bytes that are shown as hex. */
   window: Span;
 }
 
 /** Nobody's bytes are hatched, whatever the colours. */
 export const UNOWNED = new Set(['leading', 'gap', 'trailing']);
-const QUIET = new Set(['padding', 'unused']);
+export const QUIET = new Set(['padding', 'unused']);
 
 const ROW = 20;
 const GAP = 5;
@@ -51,6 +53,26 @@ export function partAt(parts: readonly Part[], offset: number): number {
   return low - 1;
 }
 
+/** A run of bytes with one owner; null where the map has none. `from` and `to` count from where was asked. */
+export interface Owner {
+  part: Part | null;
+  number: number;
+  from: number;
+  to: number;
+}
+/** Whose each of `length` bytes at `offset` is. */
+export function ownersOf(parts: readonly Part[], offset: number, length: number): Owner[] {
+  const runs: Owner[] = [];
+  for (let from = 0; from < length; ) {
+    const number = partAt(parts, offset + from);
+    const part = parts[number] ?? null;
+    const to = part === null ? length : Math.min(length, Math.max(from + 1, part.offset + part.length - offset));
+    runs.push({ part, number, from, to });
+    from = to;
+  }
+  return runs;
+}
+
 export function drawTape(ctx: CanvasRenderingContext2D, tape: Tape, area: Size, ink: Ink): void {
   const rows = rowsOf(area);
   const width = area.width - LEFT;
@@ -74,6 +96,7 @@ export function drawTape(ctx: CanvasRenderingContext2D, tape: Tape, area: Size, 
     }
     ctx.strokeStyle = ink.strong;
     ctx.strokeRect(LEFT + 0.5, y + 0.5, width - 1, ROW - 1);
+    for (const span of tape.damaged) if (touches(span, from, to)) hatch(ctx, x(span.offset), y, Math.max(3, x(span.offset + span.length) - x(span.offset)), ink);
     if (tape.selected !== null) mark(ctx, tape.selected, from, to, x, y, ink.text, 2);
     mark(ctx, tape.window, from, to, x, y, ink.warn, 1.5);
   }
@@ -93,12 +116,16 @@ function block(ctx: CanvasRenderingContext2D, part: Part, i: number, x: number, 
   ctx.fillStyle = color;
   ctx.fillRect(x, y, width, ROW);
   ctx.globalAlpha = 1;
-  if (!UNOWNED.has(part.kind)) return;
+  if (UNOWNED.has(part.kind)) hatch(ctx, x, y, width, ink);
+}
+
+function hatch(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, ink: Ink): void {
   ctx.save();
   ctx.beginPath();
   ctx.rect(x, y, width, ROW);
   ctx.clip();
   ctx.strokeStyle = ink.bad;
+  ctx.lineWidth = 1.5;
   for (let at = x - ROW; at < x + width; at += 5) {
     ctx.beginPath();
     ctx.moveTo(at, y + ROW);
@@ -108,8 +135,10 @@ function block(ctx: CanvasRenderingContext2D, part: Part, i: number, x: number, 
   ctx.restore();
 }
 
+const touches = (span: Span, from: number, to: number) => span.offset + Math.max(1, span.length) > from && span.offset < to;
+
 function mark(ctx: CanvasRenderingContext2D, span: Span, from: number, to: number, x: (o: number) => number, y: number, color: string, width: number): void {
-  if (span.offset + Math.max(1, span.length) <= from || span.offset >= to) return;
+  if (!touches(span, from, to)) return;
   const left = x(span.offset);
   ctx.strokeStyle = color;
   ctx.lineWidth = width;

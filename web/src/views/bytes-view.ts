@@ -2,16 +2,18 @@
 // Every byte of the file: the whole to scale, and a window of it as hex with the values that the bytes are.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import type { OpenModel } from '../app/app.js';
+import { crcWords, isDamaged, knownMembers, memberAt, type Member } from '../core/members.js';
 import type { Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { saveJson } from '../ui/save.js';
 import { Sketch } from '../ui/sketch.js';
-import { drawTape, offsetAt, partAt, UNOWNED, type Part } from './bytes-draw.js';
+import { drawTape, offsetAt, ownersOf, partAt, QUIET, UNOWNED, type Owner, type Part } from './bytes-draw.js';
+import './members-panel.js';
 import { short } from './picture-draw.js';
 
-interface FileMap {
+export interface FileMap {
   name: string;
   size: number;
   described: boolean;
@@ -46,7 +48,9 @@ export class BytesView extends AppElement {
   private asked: OpenModel | null = null;
   private readonly tape = new Sketch(this, 'canvas', (ctx, size, ink) => {
     const map = this.map;
-    if (map !== undefined) drawTape(ctx, { size: map.size, parts: map.parts, selected: this.span(map), window: { offset: this.offset, length: this.window } }, size, ink);
+    if (map === undefined) return;
+    const damaged = (knownMembers(this.app.model!.reports, map.name) ?? []).filter(isDamaged).map(({ offset, packed }) => ({ offset, length: packed }));
+    drawTape(ctx, { size: map.size, parts: map.parts, selected: this.span(map), damaged, window: { offset: this.offset, length: this.window } }, size, ink);
   });
 
   constructor() {
@@ -110,13 +114,24 @@ export class BytesView extends AppElement {
       <div class="kinds">${Object.entries(map.bytes).map(([kind, n]) => html`<span><i class="swatch ${UNOWNED.has(kind) ? 'unowned' : kind}"></i>${kind} ${format.bytes(n)} <span class="muted">${format.percent(n, map.size)}</span></span>`)}</div>
       ${map.overlap_count > 0 ? html`<p class="danger">${format.plural(map.overlap_count, 'overlap')}: ${map.overlaps.slice(0, 3).map(({ a, b, offset }) => html`<span class="mono">${a} and ${b} at ${format.hexOffset(offset)}</span> `)}</p>` : nothing}
       ${map.described ? nothing : html`<p class="muted">The format does not say what its own parts are: only tensors are known.</p>`}
+      ${map.bytes['local-header'] === undefined
+        ? nothing
+        : html`<assay-members .app=${this.app} .map=${map} @go=${(e: CustomEvent<number>) => this.enter(map, partAt(map.parts, e.detail))}></assay-members>`}
       ${this.hex(map, part)}
     `;
+  }
+  /** Of the zip, where the file is one and its members are listed. */
+  private memberAt(offset: number): Member | undefined {
+    const { map } = this;
+    const { model } = this.app;
+    return map === undefined || model === null ? undefined : memberAt(knownMembers(model.reports, map.name) ?? [], offset);
   }
   private words(part: Part | undefined): string {
     if (part === undefined) return '';
     const several = (part.tensors ?? 0) > 1 ? ` and ${part.tensors! - 1} more on the same bytes` : '';
-    return `${format.hexOffset(part.offset)}–${format.hexOffset(part.offset + part.length - 1)} · ${part.kind}${part.name === undefined ? '' : ` ${part.name}`}${several} · ${format.plural(part.length, 'byte')}`;
+    const member = this.memberAt(part.offset);
+    const crc = member === undefined || (part.kind !== 'tensor' && part.kind !== 'member' && part.kind !== 'pickle') ? '' : ` · CRC-32 ${crcWords(member)}`;
+    return `${format.hexOffset(part.offset)}–${format.hexOffset(part.offset + part.length - 1)} · ${part.kind}${part.name === undefined ? '' : ` ${part.name}`}${several} · ${format.plural(part.length, 'byte')}${crc}`;
   }
   private hex(map: FileMap, part: Part | undefined): TemplateResult {
     const { page } = this;
@@ -132,17 +147,24 @@ export class BytesView extends AppElement {
         : html`<div class="hex" tabindex="0" role="region" aria-label="bytes in hex">
             <table class="mono">
               <tr><th scope="col">byte</th><th scope="col">hex</th><th scope="col">text</th><th scope="col">values</th></tr>
-              ${Array.from({ length: Math.ceil(page.bytes.length / page.across) }, (_, i) => this.line(page, i * page.across, map.size))}
+              ${Array.from({ length: Math.ceil(page.bytes.length / page.across) }, (_, i) => this.line(page, i * page.across, map))}
             </table>
           </div>`}`;
   }
-  private line(page: Page, at: number, size: number): TemplateResult {
+  private line(page: Page, at: number, map: FileMap): TemplateResult {
     const row = page.bytes.subarray(at, at + page.across);
-    const hex = Array.from(row, (byte) => byte.toString(16).padStart(2, '0'));
+    const owners = ownersOf(map.parts, page.offset + at, row.length);
+    const selected = this.app.selection?.tensor.name;
+    const run = ({ part, number, from, to }: Owner) => {
+      const text = Array.from(row.subarray(from, to), (byte, i) => `${from + i === 8 ? ' ' : ''}${byte.toString(16).padStart(2, '0')}`).join(' ');
+      const kind = part === null ? '' : part.kind === 'tensor' ? 'tensor' : UNOWNED.has(part.kind) ? 'unowned' : QUIET.has(part.kind) ? 'quiet' : 'own';
+      return html`<span class="run ${kind} ${number % 2 === 0 ? '' : 'odd'} ${part?.name !== undefined && part.name === selected ? 'chosen' : ''}" title=${this.words(part ?? undefined)} @click=${() => this.enter(map, number)}>${text}</span>`;
+    };
     const text = Array.from(row, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '·')).join('');
-    return html`<tr>
-      <td class="muted">${(page.offset + at).toString(16).padStart(size.toString(16).length, '0')}</td>
-      <td>${hex.slice(0, 8).join(' ')}${hex.length > 8 ? `  ${hex.slice(8).join(' ')}` : ''}</td>
+    const begin = owners.filter(({ part }) => part !== null && (at === 0 || part.offset >= page.offset + at));
+    return html`${begin.length === 0 ? nothing : html`<tr class="whose"><td colspan="4">${begin.map(({ part, number }) => html`<button class="plain" @click=${() => this.enter(map, number)}>${this.words(part!)}</button>`)}</td></tr>`}<tr>
+      <td class="muted">${(page.offset + at).toString(16).padStart(map.size.toString(16).length, '0')}</td>
+      <td class="bytes">${owners.map(run)}</td>
       <td>${text}</td>
       <td>${(page.values.get(at) ?? []).map(short).join('  ')}</td>
     </tr>`;
@@ -299,9 +321,46 @@ export class BytesView extends AppElement {
         overflow: auto;
       }
       .hex td {
-        padding: 1px 16px 1px 0;
+        padding: 1px 14px 1px 0;
         border: 0;
         white-space: pre;
+      }
+      .run {
+        display: inline-block;
+        padding: 0 3px;
+        margin-left: -3px;
+        border-bottom: 2px solid var(--good);
+        cursor: pointer;
+      }
+      .run + .run {
+        margin-left: 2px;
+      }
+      .run.tensor {
+        border-bottom-color: var(--share);
+        background: color-mix(in srgb, var(--share) 18%, transparent);
+      }
+      .run.tensor.odd {
+        background: color-mix(in srgb, var(--share) 8%, transparent);
+      }
+      .run.quiet {
+        border-bottom-color: var(--line-strong);
+        color: var(--muted);
+      }
+      .run.unowned {
+        border-bottom: 2px dotted var(--bad);
+      }
+      .run.chosen {
+        background: color-mix(in srgb, var(--share) 40%, transparent);
+      }
+      .whose td {
+        padding-top: 5px;
+      }
+      .whose button {
+        min-height: 20px;
+        padding: 0 3px;
+        margin-left: -3px;
+        font-size: 11px;
+        color: var(--muted);
       }
     `,
   ];

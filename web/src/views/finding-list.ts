@@ -2,10 +2,10 @@
 // Findings as every view shows them: what, where, and a way to the tensor.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import type { App } from '../app/app.js';
-import type { Finding, Severity } from '../core/protocol.js';
+import { gravestFirst } from '../core/findings.js';
+import type { Finding } from '../core/protocol.js';
 import * as format from '../ui/format.js';
 
-const RANK: Record<Severity, number> = { danger: 0, damage: 1, warning: 2, note: 3 };
 const MOST = 500;
 
 export const findingStyles = css`
@@ -33,7 +33,7 @@ export const findingStyles = css`
 `;
 
 export function findingList(app: App, findings: readonly Finding[], advice: Record<string, string> = {}): TemplateResult {
-  const sorted = [...findings].sort((a, b) => RANK[a.severity] - RANK[b.severity]).slice(0, MOST);
+  const sorted = gravestFirst(findings).slice(0, MOST);
   return html`${sorted.map((finding) => one(app, finding, advice[finding.code]))}
   ${findings.length > MOST ? html`<p class="muted">and ${format.exact(findings.length - MOST)} more</p>` : nothing}`;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong or odd: what opening found, and what the checkup of all values finds when it is asked for.
 import { html, nothing, type TemplateResult } from 'lit';
+import { grave, knownFindings } from '../core/findings.js';
 import type { Finding } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -13,7 +14,7 @@ export class FindingsView extends AppElement {
     const { model } = this.app;
     if (model === null) return html``;
     const doctor = model.reports.get('doctor');
-    const findings: Finding[] = doctor?.findings ?? model.info.findings;
+    const findings = knownFindings(model.info, model.reports);
     const advice = (doctor?.['advice'] ?? {}) as Record<string, string>;
     return html`
       <h2>Findings ${findings.length === 0 ? '' : html`<button @click=${() => saveJson(`${model.label}.findings.json`, findings)}>JSON</button>`}</h2>
@@ -36,10 +37,10 @@ export class FindingsView extends AppElement {
     </p>`;
   }
   private verdict(findings: readonly Finding[]): TemplateResult {
-    const grave = findings.filter((finding) => finding.severity !== 'note').length;
-    return html`<p class=${grave === 0 ? 'good' : 'damage'}>
-      ${grave === 0 ? 'All values examined; nothing serious.' : html`${format.plural(grave, 'finding')} to look at.`}
-      ${findings.length > grave ? html`<span class="muted">${format.plural(findings.length - grave, 'note')}</span>` : nothing}
+    const bad = grave(findings).length;
+    return html`<p class=${bad === 0 ? 'good' : 'damage'}>
+      ${bad === 0 ? 'All values examined; nothing serious.' : html`${format.plural(bad, 'finding')} to look at.`}
+      ${findings.length > bad ? html`<span class="muted">${format.plural(findings.length - bad, 'note')}</span>` : nothing}
     </p>`;
   }
   static override styles = [base, findingStyles];

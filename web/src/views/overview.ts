@@ -2,6 +2,7 @@
 // What the file is, in one screen: what the program's `info` says.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import type { OpenModel } from '../app/app.js';
+import { grave, knownFindings } from '../core/findings.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -96,7 +97,7 @@ export class Overview extends AppElement {
 
   private health(model: OpenModel): string {
     const doctor = model.reports.get('doctor');
-    const findings = (doctor ?? model.info).findings.filter((finding) => finding.severity !== 'note').length;
+    const findings = grave(knownFindings(model.info, model.reports)).length;
     if (findings > 0) return `${format.plural(findings, 'finding')} to look at`;
     return doctor === undefined ? 'Is anything wrong with the values?' : 'Values examined: nothing serious';
   }
