@@ -254,8 +254,8 @@ constexpr Command kCommands[] = {
      "once. Exit 1 when there are none.",
      kFileOnly, kMoeFlags, kMoeExamples, true, run_moe},
     {"doctor", "", "what is wrong with the values, why it matters, and what to do",
-     "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours, lost and copied "
-     "tensors. Reads every element once. Exit 1 when there is a warning.",
+     "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours in values, shapes, "
+     "dtypes or in what they lack, lost and copied tensors. Reads every element once. Exit 1 when there is a warning.",
      kFileOnly, kDoctorFlags, kDoctorExamples, false, run_doctor},
     {"verify", "", "is the file whole, and what it should be",
      "Checks structure, that every byte has one owner, the CRC-32 of every zip member, sizes against shapes, local headers, index against "

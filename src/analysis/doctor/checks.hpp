@@ -58,6 +58,7 @@ Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, C
 void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& chart);
 
 // Across tensors.
+void check_repeats(const Checkpoint& checkpoint, Chart& chart);
 void check_placeholders(const Checkpoint& checkpoint, Chart& chart);
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);

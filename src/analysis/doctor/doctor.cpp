@@ -67,6 +67,7 @@ class Examiner {
 
   Result<Checkup> run(const ModelConfig& config) {
     doctor::check_placeholders(checkpoint_, chart_);
+    doctor::check_repeats(checkpoint_, chart_);
     choose();
     StatsRun stats(checkpoint_, chosen_, options_.threads, {.quantiles = false});
     if (!run_all(stats, [&] { return !options_.watch || options_.watch(stats.bytes_done(), stats.bytes()); })) return checkup_;

@@ -57,11 +57,11 @@ constexpr Row kRows[] = {
     {In::name, "lm_head", TensorRole::embedding},
 };
 
+}  // namespace
+
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
-
-}  // namespace
 
 TensorRole role_of(const Tensor& tensor) {
   const std::string_view name = tensor.name, last = name.substr(name.rfind('.') + 1);

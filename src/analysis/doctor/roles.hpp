@@ -25,6 +25,8 @@ enum class TensorRole : std::uint8_t {
 };
 
 TensorRole role_of(const Tensor& tensor);
+/// True for a component that is a number: "12".
+bool is_number(std::string_view text);
 /// The name with each dotted number replaced by '#': equal for the same tensor of every layer and expert.
 std::string numberless(std::string_view name);
 /// The name up to its first dotted number: "model.layers.3"; "" where there is none.
