@@ -55,6 +55,7 @@ typedef struct assay_reader assay_reader;
 typedef struct assay_pickle assay_pickle;
 typedef struct assay_buffer assay_buffer;
 typedef struct assay_heatmap assay_heatmap;
+typedef struct assay_stats assay_stats;
 
 /* "0.1.0" */
 ASSAY_API const char* assay_version(void);
@@ -255,6 +256,37 @@ ASSAY_API assay_status assay_reader_read_complex(const assay_reader* reader, uin
 /* The elements' own bits, little endian, assay_reader_raw_size() bytes each (1 for sub-byte dtypes). */
 ASSAY_API assay_status assay_reader_read_raw(const assay_reader* reader, uint64_t first, size_t n, void* out, assay_error** error);
 ASSAY_API size_t assay_reader_raw_size(const assay_reader* reader);
+
+/* --------------------------------------------------------------- statistics */
+
+/* Start from ASSAY_STATS_OPTIONS. */
+typedef struct assay_stats_options {
+  uint32_t size;         /* sizeof(assay_stats_options) */
+  uint32_t sample;       /* 1: of a tensor above 16 MiB only one MiB in sixteen, evenly spaced: a first look, not "exact" */
+  uint32_t no_quantiles; /* 1: no quantiles and distinct values; F32 is then read once instead of twice, BF16 measured faster */
+} assay_stats_options;
+#define ASSAY_STATS_OPTIONS {(uint32_t)sizeof(assay_stats_options), 0u, 0u}
+
+/* Statistics of `n` tensors by number (NULL: of all), one after another. Reads no values yet. `options` may be NULL. Keeps what it needs of
+ * the checkpoint alive. For one thread at a time. */
+ASSAY_API assay_status assay_stats_new(const assay_checkpoint* checkpoint, const uint32_t* tensors, size_t n,
+                                       const assay_stats_options* options, assay_stats** out, assay_error** error);
+/* Measures the next 4 MiB or so; *done is 1 when those were the last. After ASSAY_NEED_RANGE nothing has changed: add the range and call
+ * again; ranges of earlier steps may be dropped, so that memory stays bounded however large a tensor is (but for one that has to be
+ * unpacked whole). The numbers do not depend on the steps: they are those of the program, bit for bit. To cancel, stop. */
+ASSAY_API assay_status assay_stats_step(assay_stats* stats, int* done, assay_error** error);
+ASSAY_API void assay_stats_free(assay_stats* stats);
+
+/* Bytes to be read in all (at most: wide tensors are gone through again for their quantiles), and how many are done. */
+ASSAY_API uint64_t assay_stats_bytes(const assay_stats* stats);
+ASSAY_API uint64_t assay_stats_bytes_done(const assay_stats* stats);
+/* How many tensors are done: the first of those given, in that order. */
+ASSAY_API size_t assay_stats_count(const assay_stats* stats);
+/* Of tensor i of those given, once it is done: {"name", "dtype", …}, an element of what "stats" lists. Sampled where "exact" is false, and
+ * then of "measured" elements. Fails with the reason where the tensor could not be read. */
+ASSAY_API assay_status assay_stats_result(const assay_stats* stats, size_t i, assay_buffer** out, assay_error** error);
+/* The document `assay stats --json` of all that are done; not "complete" before the last is. */
+ASSAY_API assay_status assay_stats_document(const assay_stats* stats, assay_buffer** out, assay_error** error);
 
 /* ---------------------------------------------------------------- heat maps */
 

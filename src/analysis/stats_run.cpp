@@ -49,6 +49,11 @@ std::optional<kernels::Real> real_of(const Tensor& tensor) {
   }
 }
 
+/// How many blocks of kSampleBytes stand for a tensor; 0 for one that is small enough to be read.
+std::uint64_t sampled_blocks(std::uint64_t numel, std::uint64_t size) {
+  return numel > kSampledFrom / size ? numel / (16 * (kSampleBytes / size)) + 1 : 0;
+}
+
 CodeOrder order_of(DType dtype) {
   switch (dtype_info(dtype).kind) {
     case DTypeKind::real:
@@ -62,7 +67,8 @@ CodeOrder order_of(DType dtype) {
 bool surely_readable(const Checkpoint& checkpoint, const Tensor& tensor) {
   if (!tensor.readable || !tensor.stride.empty() || tensor.quantizer != kNone || tensor.storage >= checkpoint.storages.size()) return false;
   const Storage& storage = checkpoint.storages[tensor.storage];
-  if (storage.file >= checkpoint.files.size() || !checkpoint.files[storage.file].source || values::decoder(tensor.dtype).raw_size == 0) return false;
+  if (storage.file >= checkpoint.files.size() || !checkpoint.files[storage.file].source || values::decoder(tensor.dtype).raw_size == 0)
+    return false;
   std::uint64_t numel = 1;
   for (const std::uint64_t size : tensor.shape) {
     const auto next = checked_mul(numel, size);
@@ -125,6 +131,18 @@ Tally tally_of(const Census& census, const Tensor& tensor, const Quantizer* quan
   return tally;
 }
 
+/// Calls fn(codes) for the elements from `first` on, a block that the caches hold at a time; `whole`: when all of them are at hand.
+template <class Fn>
+Result<void> each_block(const TensorReader& reader, std::uint64_t first, std::uint64_t count, bool whole, Fn&& fn) {
+  constexpr std::size_t kCached = 2 * Meter::kBlockBytes;
+  const auto take = [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
+    for (; codes.size() > kCached; codes = codes.subspan(kCached)) fn(codes.first(kCached));
+    fn(codes);
+    return {};
+  };
+  return values::for_each_raw_block(reader, first, count, take, whole ? static_cast<std::size_t>(count) * reader.raw_size() : kCached);
+}
+
 /// Values that have to be decoded to double: quantised ones, wide integers, conjugates.
 Result<void> decode_into(Meter& meter, const TensorReader& reader, std::uint64_t first, std::uint64_t count) {
   const values::Decoder& decoder = values::decoder(reader.tensor().dtype);
@@ -151,10 +169,12 @@ Result<void> decode_into(Meter& meter, const TensorReader& reader, std::uint64_t
 }  // namespace
 
 struct StatsRun::Job {
-  explicit Job(const Tensor& tensor) : original(&tensor), order(tensor), real(real_of(order.tensor())) {}
+  Job(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options);
 
   const Tensor& tensor() const { return order.tensor(); }
   std::size_t element_bytes() const { return std::max<std::size_t>(values::decoder(tensor().dtype).raw_size, 1); }
+  /// Of a real: a complex element has two.
+  std::size_t code_bytes() const { return element_bytes() / values::decoder(tensor().dtype).reals; }
 
   const Tensor* original;
   values::StorageOrder order;
@@ -176,6 +196,17 @@ struct StatsRun::Job {
   Stats stats;
 };
 
+StatsRun::Job::Job(const Checkpoint& checkpoint, const Tensor& given, const StatsOptions& options)
+    : original(&given), order(given), real(real_of(order.tensor())) {
+  const Tensor& own = tensor();
+  stats.numel = given.numel;
+  if (own.quantizer < checkpoint.quantizers.size()) quantizer = &checkpoint.quantizers[own.quantizer];
+  const unsigned bits = dtype_bits(own.dtype);
+  const bool shared_scale = !quantizer || !quantizer->per_channel();
+  counted = bits <= 16 && shared_scale && (options.quantiles || !real);
+  searched = options.quantiles && !counted && bits > 16 && !quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
+}
+
 struct StatsRun::Worker {
   std::size_t job = std::numeric_limits<std::size_t>::max();
   std::optional<TensorReader> reader;
@@ -188,16 +219,9 @@ std::size_t StatsRun::workers() const { return workers_.size(); }
 StatsRun::StatsRun(const Checkpoint& checkpoint, std::vector<const Tensor*> tensors, std::size_t workers, const StatsOptions& options)
     : checkpoint_(&checkpoint), options_(options), workers_(std::max<std::size_t>(workers, 1)) {
   for (const Tensor* tensor : tensors) {
-    jobs_.push_back(std::make_unique<Job>(*tensor));
+    jobs_.push_back(std::make_unique<Job>(checkpoint, *tensor, options));
     Job& job = *jobs_.back();
     const Tensor& own = job.tensor();
-    job.stats.numel = tensor->numel;
-    if (own.quantizer < checkpoint.quantizers.size()) job.quantizer = &checkpoint.quantizers[own.quantizer];
-    const unsigned bits = dtype_bits(own.dtype);
-    const bool shared_scale = !job.quantizer || !job.quantizer->per_channel();
-    job.counted = bits <= 16 && shared_scale && (options.quantiles || !job.real);
-    job.searched =
-        options.quantiles && !job.counted && bits > 16 && !job.quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
     if (job.counted || job.searched) job.censuses.resize(workers_.size());
     // What cannot be read takes no step, and its claims make none.
     if (!surely_readable(checkpoint, own)) {
@@ -216,8 +240,8 @@ void StatsRun::add_units(std::uint32_t number) {
   Job& job = *jobs_[number];
   const std::uint64_t numel = job.tensor().numel, size = job.element_bytes();
   job.first_unit = units_.size();
-  if (options_.sample && numel > kSampledFrom / size) {
-    const std::uint64_t length = kSampleBytes / size, blocks = numel / (16 * length) + 1;
+  if (const std::uint64_t blocks = options_.sample ? sampled_blocks(numel, size) : 0; blocks > 0) {
+    const std::uint64_t length = kSampleBytes / size;
     job.whole = false;
     for (std::uint64_t i = 0; i < blocks; ++i) units_.push_back({number, blocks == 1 ? 0 : (numel - length) / (blocks - 1) * i, length});
   } else {
@@ -248,25 +272,58 @@ void StatsRun::make_steps() {
   }
 }
 
+std::uint64_t StatsRun::bytes_of(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options) {
+  if (!tensor.readable) return 0;
+  const Job job(checkpoint, tensor, options);
+  const std::uint64_t size = job.element_bytes(), numel = job.tensor().numel;
+  const std::uint64_t blocks = options.sample ? sampled_blocks(numel, size) : 0;
+  const std::uint64_t once = blocks > 0 ? blocks * (kSampleBytes / size) * size : numel * size;
+  return once * (job.searched ? job.code_bytes() / 2 : 1);
+}
+
 void StatsRun::run(std::size_t step, std::size_t w) {
-  Worker& worker = workers_[w];
   for (std::size_t i = steps_[step].begin; i < steps_[step].end; ++i) {
-    const Unit& unit = units_[i];
-    Job& job = *jobs_[unit.job];
-    if (!job.failing) {
-      if (worker.job != unit.job) {
-        worker.reader.reset();
-        worker.job = unit.job;
-      }
-      if (auto measured = measure(job, unit, i - job.first_unit, worker, w); !measured)
-        if (!job.failing.exchange(true)) job.error = std::move(measured).error();
-    }
-    bytes_done_.fetch_add(unit.count * job.element_bytes(), std::memory_order_relaxed);
+    Job& job = *jobs_[units_[i].job];
+    if (auto taken = take(i, w, false); !taken)
+      if (!job.failing.exchange(true)) job.error = std::move(taken).error();
+    bytes_done_.fetch_add(units_[i].count * job.element_bytes(), std::memory_order_relaxed);
     if (job.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(job);
   }
 }
 
-Result<void> StatsRun::measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w) {
+Result<bool> StatsRun::advance() {
+  for (std::uint64_t looked = 0; looked < kUnitBytes; ++next_unit_) {
+    if (next_unit_ == units_.size()) {
+      next_unit_ = 0;
+      if (!next_round()) return false;
+    }
+    const Unit& unit = units_[next_unit_];
+    Job& job = *jobs_[unit.job];
+    auto taken = take(next_unit_, 0, true);
+    if (!taken && taken.error().code() == Code::need_range) return fail(std::move(taken).error());
+    if (!taken && !job.failing.exchange(true)) job.error = std::move(taken).error();
+    const std::uint64_t size = unit.count * job.element_bytes();
+    looked += size;
+    bytes_done_.fetch_add(size, std::memory_order_relaxed);
+    if (job.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(job);
+  }
+  return true;
+}
+
+/// `whole`: nothing is counted of a unit whose bytes are not all there.
+Result<void> StatsRun::take(std::size_t i, std::size_t w, bool whole) {
+  Worker& worker = workers_[w];
+  const Unit& unit = units_[i];
+  Job& job = *jobs_[unit.job];
+  if (job.failing) return {};
+  if (worker.job != unit.job) {
+    worker.reader.reset();
+    worker.job = unit.job;
+  }
+  return measure(job, unit, i - job.first_unit, worker, w, whole);
+}
+
+Result<void> StatsRun::measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole) {
   if (!worker.reader) {
     ASSAY_TRY(worker.reader, TensorReader::open(*checkpoint_, job.tensor(), options_.limits));
   }
@@ -275,27 +332,22 @@ Result<void> StatsRun::measure(Job& job, const Unit& unit, std::size_t number, W
     if (job.passes.empty()) return {};
     auto& pass = job.passes[w];
     if (!pass) pass = std::make_unique<QuantileSearch::Pass>(job.search->start());
-    return values::for_each_raw_block(reader, unit.first, unit.count, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
-      job.search->count(codes, *pass);
-      return {};
-    });
+    return each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) { job.search->count(codes, *pass); });
   }
   Census* census = nullptr;
   if (job.counted || job.searched) {
     auto& own = job.censuses[w];
-    if (!own) own = std::make_unique<Census>(job.element_bytes() / values::decoder(job.tensor().dtype).reals, job.tensor().numel);
+    if (!own) own = std::make_unique<Census>(job.code_bytes(), job.tensor().numel);
     census = own.get();
   }
   Meter meter(job.real.value_or(kernels::Real::f64), job.quantizer ? kF32Normal : values::decoder(job.tensor().dtype).least_normal);
-  if (job.counted || job.real || job.searched) {
-    ASSAY_CHECK(
-        values::for_each_raw_block(reader, unit.first, unit.count, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
-          if (job.real && !job.counted) meter.add(codes);
-          if (census) census->add(codes);
-          return {};
-        }));
-  }
   if (!job.counted && !job.real) ASSAY_CHECK(decode_into(meter, reader, unit.first, unit.count));
+  if (job.counted || job.real || job.searched) {
+    ASSAY_CHECK(each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) {
+      if (job.real && !job.counted) meter.add(codes);
+      if (census) census->add(codes);
+    }));
+  }
   if (!job.counted) {
     job.tallies[number] = meter.tally();
     if (job.real && job.tensor().neg) job.tallies[number].negate();
@@ -343,9 +395,7 @@ void StatsRun::conclude(Job& job) {
     else if (stats.numel == 0) stats.distinct = 0;
   } else {
     for (const Tally& tally : job.tallies) total.merge(tally);
-    if (census)
-      job.search.emplace(job.element_bytes() / values::decoder(job.tensor().dtype).reals, order_of(job.tensor().dtype), job.tensor().neg,
-                         census->entries());
+    if (census) job.search.emplace(job.code_bytes(), order_of(job.tensor().dtype), job.tensor().neg, census->entries());
   }
   job.censuses.clear();
   job.tallies.clear();

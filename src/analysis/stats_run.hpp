@@ -14,7 +14,8 @@
 
 namespace assay::analysis {
 
-/// Rounds of steps: all steps of a round, in any order and on any thread, then next_round(), until that gives false.
+/// Rounds of steps: all steps of a round, in any order and on any thread, then next_round(), until that gives false. Or, for a host that
+/// fetches ranges, advance() until that gives false.
 class StatsRun {
  public:
   /// `workers` is how many threads take steps. The checkpoint must outlive the run.
@@ -28,6 +29,13 @@ class StatsRun {
   /// From several threads at once, each with a worker of its own.
   void run(std::size_t step, std::size_t worker);
   bool next_round();
+
+  /// Instead of all that, on one thread: measures the next few MiB; false where there were none left. After `need-range` nothing has
+  /// changed: call again when the bytes are there. Those of earlier calls may be gone by then.
+  Result<bool> advance();
+
+  /// What a tensor costs at most, in all rounds; 0 for one whose bytes cannot be right.
+  static std::uint64_t bytes_of(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options);
 
   std::uint64_t bytes() const { return bytes_; }  ///< to be read in all rounds that are known of
   std::uint64_t bytes_done() const { return bytes_done_.load(std::memory_order_relaxed); }
@@ -49,7 +57,8 @@ class StatsRun {
 
   void add_units(std::uint32_t job);
   void make_steps();
-  Result<void> measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w);
+  Result<void> take(std::size_t unit, std::size_t w, bool whole);
+  Result<void> measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole);
   void finish_round(Job& job);
   void conclude(Job& job);
 
@@ -59,6 +68,7 @@ class StatsRun {
   std::vector<Worker> workers_;
   std::vector<Unit> units_;
   std::vector<Step> steps_;
+  std::size_t next_unit_ = 0;  ///< of advance()
   std::uint64_t bytes_ = 0;
   std::atomic<std::uint64_t> bytes_done_ = 0;
 };

@@ -40,7 +40,7 @@ assay_status status_of(Code code) {
   return code >= Code::empty_file && code <= Code::unknown_format ? ASSAY_NOT_A_CHECKPOINT : ASSAY_MALFORMED;
 }
 
-assay_status hand_out(Error&& error, assay_error** out) noexcept {
+assay_status hand_out(const Error& error, assay_error** out) noexcept {
   const assay_status status = status_of(error.code());
   if (out == nullptr) return status;
 #ifdef __cpp_exceptions

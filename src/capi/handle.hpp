@@ -23,7 +23,7 @@ struct State {
 
 assay_status status_of(Code code);
 /// Puts the error into *out, where there is one, and returns its status. Never throws.
-assay_status hand_out(Error&& error, assay_error** out) noexcept;
+assay_status hand_out(const Error& error, assay_error** out) noexcept;
 
 /// Runs `body`, which returns Result<void>, and turns every way of failing into a status. The core never throws by itself; the standard
 /// library may (out of memory).
@@ -34,7 +34,7 @@ assay_status guarded(assay_error** error, Body&& body) noexcept {
   try {
 #endif
     Result<void> result = body();
-    return result ? ASSAY_OK : hand_out(std::move(result).error(), error);
+    return result ? ASSAY_OK : hand_out(result.error(), error);
 #ifdef __cpp_exceptions
   } catch (const std::bad_alloc&) {
     return ASSAY_OUT_OF_MEMORY;

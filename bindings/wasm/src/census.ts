@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often each value of a tensor, or of a window of it, occurs: from that every histogram follows without reading again.
 import type { Checkpoint } from './checkpoint.js';
+import { forward } from './files.js';
 import type { Steps, Watch } from './module.js';
 
 /** A part of a tensor as a matrix: its last axis along the columns, the others stacked along the rows. */
@@ -61,11 +62,10 @@ export function* eachValue(
       for (let at = 0; at < length; ) {
         // A step ends with a row, so that a visitor has one row and column to start from.
         const n = Math.min(STEP, length - at);
-        yield* core.steps('assay_reader_read_f32', reader, BigInt(start + at), n, address);
+        yield* forward([files], () => core.attempt('assay_reader_read_f32', reader, BigInt(start + at), n, address));
         const position = start + at;
         visit(new Float32Array(core.bytes(address, 4 * n).buffer, address >>> 0, n), Math.floor(position / width), position % width);
         at += n;
-        files.trim();
         if (watch?.(run * length + at, total) === false) return;
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint: the C API's handle with the documents of the program as objects. What may need bytes gives Steps.
 import type { Files } from './files.js';
+import { StatsJob, type MeasuredStats, type StatsOptions } from './stats.js';
 import { NO_INDEX, NO_OFFSET, type Core, type Steps, type Watch } from './module.js';
 
 export interface Tensor {
@@ -140,6 +141,7 @@ export class Checkpoint {
   }
   /** The same as it is printed. */
   *reportText(command: Command, filter = '', watch?: Watch): Steps<string> {
+    if (command === 'stats') return yield* this.statsText(filter, watch);
     for (;;) {
       const need = this.core.withText(command, (commandText) =>
         this.core.withText(filter, (filterText) =>
@@ -152,10 +154,37 @@ export class Checkpoint {
       yield need;
     }
   }
-  /** Exact statistics of one tensor; reads all of it. */
-  *stats(index: number): Steps<Stats> {
-    yield* this.core.steps('assay_report_stats', this.handle, index, this.core.out());
-    return JSON.parse(utf8.decode(this.core.takeBuffer())) as Stats;
+  /** Statistics of one tensor, exact unless sampled; null where `watch` ended them. */
+  stats(index: number, options?: StatsOptions): Steps<MeasuredStats>;
+  stats(index: number, options: StatsOptions, watch: Watch): Steps<MeasuredStats | null>;
+  *stats(index: number, options: StatsOptions = {}, watch?: Watch): Steps<MeasuredStats | null> {
+    const job = StatsJob.of(this, [index], options);
+    try {
+      return (yield* job.finish(watch)) ? job.result(0) : null;
+    } finally {
+      job.free();
+    }
+  }
+  /**
+   * The same of many: `each` has the statistics of each as it is done, null of one that cannot be read. False where `watch` ended it.
+   */
+  *statsOf(
+    indices: Iterable<number>,
+    options: StatsOptions,
+    each: (index: number, stats: MeasuredStats | null) => void,
+    watch?: Watch,
+  ): Steps<boolean> {
+    const job = StatsJob.of(this, indices, options);
+    try {
+      for (let told = 0, done = false; !done; ) {
+        if (watch?.(job.bytesDone, job.bytes) === false) return false;
+        done = yield* job.step();
+        for (const count = job.count; told < count; ++told) each(job.tensors[told]!, job.resultOrNull(told));
+      }
+      return true;
+    } finally {
+      job.free();
+    }
   }
   *diff(other: Checkpoint, values = true, watch?: Watch): Steps<Document> {
     for (;;) {
@@ -218,6 +247,16 @@ export class Checkpoint {
     }
   }
 
+  /** Step by step, so that memory stays bounded. */
+  private *statsText(filter: string, watch?: Watch): Steps<string> {
+    const job = StatsJob.of(this, this.select(filter, this.order('file')));
+    try {
+      yield* job.finish(watch);
+      return job.documentText();
+    } finally {
+      job.free();
+    }
+  }
   private sized(name: string, index: number): string {
     const address = this.core.raw(name, this.handle, index, this.core.out(1));
     return this.core.text(address, this.core.outValue(1));

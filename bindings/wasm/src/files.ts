@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of one checkpoint as the core sees them, and the ways of reading them.
-import type { Core, RangeNeed, ReadSync } from './module.js';
+import type { Core, RangeNeed, ReadSync, Steps } from './module.js';
 
 /** A file that can be read at any offset, at once (`readSync`) or after a while (`read`). Sizes and offsets in bytes. */
 export interface Source {
@@ -12,7 +12,7 @@ export interface Source {
 
 /** Not more than this is asked of a file at once: browsers fail near 2 GiB, with misleading words. */
 export const MOST_AT_ONCE = 64 * 2 ** 20;
-const MOST_HELD = 48 * 2 ** 20;
+const MOST_HELD = 24 * 2 ** 20;
 const LEAST_READ = 64 * 1024;
 const MOST_AHEAD = 8 * 2 ** 20;
 const SLICE = 8 * 2 ** 20;
@@ -115,9 +115,11 @@ export class Files {
     this.held = 0;
     for (const name of this.names) this.core.withText(name, (text) => this.core.raw('assay_files_drop_ranges', this.handle, text));
   }
-  /** The same once it comes to much: for between the steps of a job, which will not ask for earlier ranges again. */
-  trim(): void {
-    if (this.held > MOST_HELD) this.drop();
+  /** The same once it comes to much, and then true. */
+  trim(): boolean {
+    if (this.held <= MOST_HELD) return false;
+    this.drop();
+    return true;
   }
   free(): void {
     this.core.raw('assay_files_free', this.handle);
@@ -141,4 +143,14 @@ export class Files {
       core.attempt('assay_files_add_reader', this.handle, name, BigInt(source.size), core.readerFunction, id);
     });
   }
+}
+
+/**
+ * One step of a job that goes through its files from front to back. Once it needs more, what earlier steps read is behind it: that is
+ * forgotten where it is much, so that what was read ahead is used first.
+ */
+export function* forward(sets: readonly Files[], attempt: () => RangeNeed | undefined): Steps<void> {
+  let need = attempt();
+  if (need !== undefined && sets.map((files) => files.trim()).includes(true)) need = attempt();
+  for (; need !== undefined; need = attempt()) yield need;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor as a grid of few enough cells to look at, made step by step: assay_heatmap of the C API.
 import type { Checkpoint } from './checkpoint.js';
-import type { Files } from './files.js';
+import { forward, type Files } from './files.js';
 import type { Core, RangeNeed, Steps } from './module.js';
 
 export type Pooling = 'absmax' | 'mean' | 'rms' | 'zeros';
@@ -97,8 +97,7 @@ export class Heatmap {
 
   /** Looks at the next elements, about a million; true when those were the last. */
   *step(): Steps<boolean> {
-    for (const files of this.sets) files.trim();
-    yield* this.core.steps('assay_heatmap_step', this.handle, this.core.out());
+    yield* forward(this.sets, () => this.core.attempt('assay_heatmap_step', this.handle, this.core.out()));
     return this.core.outValue() !== 0;
   }
   *finish(): Steps<void> {

@@ -16,6 +16,7 @@ export * from './files.js';
 export * from './heatmap.js';
 export * from './model.js';
 export * from './module.js';
+export * from './stats.js';
 
 async function wasmBytes(): Promise<BufferSource> {
   const url = new URL('./core.wasm', import.meta.url);

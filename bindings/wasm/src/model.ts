@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short way: a file in, a model out. Of a buffer at once, of a File as it is read.
-import { Checkpoint, type Document, type Finding, type Stats, type Tensor } from './checkpoint.js';
+import { Checkpoint, type Document, type Finding, type Tensor } from './checkpoint.js';
 import { Heatmap } from './heatmap.js';
 import { bufferSource, Files, type Source } from './files.js';
 import { runAsync, runSync, type Core, type Steps } from './module.js';
+import type { MeasuredStats } from './stats.js';
 
 export interface Moe {
   detected: boolean;
@@ -57,13 +58,13 @@ export interface Model extends Parts {
   sample(t: Tensor | string, n: number): Sample;
   /** The tensor as a matrix, its last axis along the columns, pooled to at most rows × cols cells. */
   gridOf(t: Tensor | string, rows: number, cols: number): Grid;
-  stats(t: Tensor | string): Stats;
+  stats(t: Tensor | string): MeasuredStats;
 }
 /** Of a File or a source: it is read as far as an answer needs. */
 export interface FileModel extends Parts {
   sample(t: Tensor | string, n: number): Promise<Sample>;
   gridOf(t: Tensor | string, rows: number, cols: number): Promise<Grid>;
-  stats(t: Tensor | string): Promise<Stats>;
+  stats(t: Tensor | string): Promise<MeasuredStats>;
 }
 
 const RUNS = 64;

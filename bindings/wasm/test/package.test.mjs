@@ -133,7 +133,7 @@ test('a job can be watched and stopped', () => {
   const seen = [];
   const whole = runSync(model.checkpoint.report('stats', '', (done, of) => void seen.push([done, of])));
   assert.equal(whole.complete, true);
-  assert.equal(seen.length, 127);
+  assert.ok(seen.length > 2);
   assert.ok(seen.every(([done, of]) => done <= of));
   const stopped = runSync(model.checkpoint.report('stats', '', () => false));
   assert.deepEqual([stopped.complete, stopped.tensors.length], [false, 0]);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <complex>
 #include <random>
 #include <vector>
 
@@ -94,6 +96,74 @@ TEST(StatsRun, SaysWhatIsKnownWhenItIsEnded) {
   EXPECT_FALSE(later.exact);
   EXPECT_EQ(later.measured, 0u);
   EXPECT_FALSE(later.mean.has_value());
+}
+
+/// Ranges of a file that are given and taken back.
+class Lent final : public ByteSource {
+ public:
+  explicit Lent(std::shared_ptr<ByteSource> whole) : whole_(std::move(whole)) { take_back(); }
+  std::uint64_t size() const override { return whole_->size(); }
+  Result<void> available(std::uint64_t offset, std::uint64_t n) const override { return lent_->available(offset, n); }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override { return lent_->read(offset, out); }
+  std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override { return lent_->mapped(offset, n); }
+  void lend(std::uint64_t offset, std::uint64_t n) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(n));
+    ASSERT_TRUE(whole_->read(offset, bytes).has_value());
+    lent_->add(offset, std::move(bytes));
+    most = std::max(most, lent_->held());
+  }
+  void take_back() { lent_ = std::make_unique<RangeSource>(size()); }
+  std::uint64_t most = 0;  ///< held at any time
+
+ private:
+  std::shared_ptr<ByteSource> whole_;
+  std::unique_ptr<RangeSource> lent_;
+};
+
+TEST(StatsRun, AdvancesOverRangesThatComeAndGoToTheSameBits) {
+  Many many;
+  std::vector<std::complex<float>> pairs(700000);
+  std::vector<std::int64_t> wide(600000);
+  std::mt19937_64 random(5);
+  for (auto& pair : pairs) pair = {static_cast<float>(random() % 1000) - 500, static_cast<float>(random() % 99)};
+  for (auto& value : wide) value = static_cast<std::int64_t>(random() >> (random() % 60));
+  many.builder.add_raw("c", DType::c64, {pairs.size()}, pairs.data(), pairs.size() * 8);
+  many.builder.add_raw("i", DType::i64, {wide.size()}, wide.data(), wide.size() * 8);
+  many.builder.add_raw("b", DType::i8, {8 * wide.size()}, wide.data(), wide.size() * 8);
+  Checkpoint& checkpoint = many.builder.made;
+  for (const StatsOptions& options : {StatsOptions{}, StatsOptions{.quantiles = false}}) {
+    for (const Tensor& tensor : checkpoint.tensors) {
+      SCOPED_TRACE(::testing::Message() << dtype_name(tensor.dtype) << " " << tensor.numel << ", quantiles " << options.quantiles);
+      const Stats whole = *tensor_stats(checkpoint, tensor, options);
+      auto& file = checkpoint.files[checkpoint.storages[tensor.storage].file];
+      const auto kept = file.source;
+      const auto lent = std::make_shared<Lent>(kept);
+      file.source = lent;
+      StatsRun run(checkpoint, {&tensor}, 1, options);
+      EXPECT_GE(StatsRun::bytes_of(checkpoint, tensor, options), run.bytes());
+      for (bool more = true; more;) {
+        auto advanced = run.advance();
+        if (advanced) {
+          more = *advanced;
+          lent->take_back();
+        } else {
+          // In two parts, so that some is there and some is not.
+          const Where& where = advanced.error().where();
+          ASSERT_EQ(advanced.error().code(), Code::need_range);
+          lent->lend(*where.offset + *where.length / 2, *where.length - *where.length / 2);
+          if (run.advance()) break;
+          lent->lend(*where.offset, *where.length / 2);
+        }
+      }
+      EXPECT_LE(lent->most, std::uint64_t{8} << 20);
+      EXPECT_LE(run.bytes_done(), StatsRun::bytes_of(checkpoint, tensor, options));
+      const auto result = run.result(0);
+      file.source = kept;
+      ASSERT_TRUE(result.has_value()) << result.error().what();
+      EXPECT_TRUE(result->exact);
+      expect_same(*result, whole);
+    }
+  }
 }
 
 TEST(StatsRun, ASampleSaysThatItIsOne) {

@@ -105,6 +105,76 @@ static void test_watch(const assay_checkpoint* c) {
   assay_buffer_free(out);
 }
 
+static int same(const assay_buffer* a, const assay_buffer* b) {
+  size_t length_a = 0, length_b = 0;
+  const void *x = assay_buffer_data(a, &length_a), *y = assay_buffer_data(b, &length_b);
+  return length_a == length_b && memcmp(x, y, length_a) == 0;
+}
+
+/* Of a file that is lent range by range, against the same of one that is read at once. */
+static void test_steps(const assay_checkpoint* whole, const host* h) {
+  const uint32_t outside = 127, two[] = {126, 3};
+  assay_files* files = NULL;
+  assay_checkpoint* c = NULL;
+  assay_stats* job = NULL;
+  assay_buffer *out = NULL, *expected = NULL;
+  assay_error* error = NULL;
+  assay_status status = ASSAY_OK;
+  size_t i, lent = 0;
+  int done = 0;
+  CHECK(assay_files_new("m.safetensors", &files, NULL) == ASSAY_OK);
+  CHECK(assay_files_add(files, "m.safetensors", h->size, NULL) == ASSAY_OK);
+  while (assay_files_open(files, NULL, &c, &error) == ASSAY_NEED_RANGE) {
+    uint64_t offset = assay_error_offset(error);
+    CHECK(assay_files_add_range(files, "m.safetensors", offset, h->bytes + offset, (size_t)assay_error_length(error), NULL) == ASSAY_OK);
+    assay_error_free(error);
+  }
+  CHECK(assay_stats_new(NULL, NULL, 0, NULL, &job, NULL) == ASSAY_USAGE && job == NULL);
+  CHECK(assay_stats_new(c, &outside, 1, NULL, &job, NULL) == ASSAY_USAGE && job == NULL);
+  CHECK(assay_stats_new(c, NULL, 0, NULL, &job, NULL) == ASSAY_OK);
+  CHECK(assay_stats_count(job) == 0 && assay_stats_bytes_done(job) == 0 && assay_stats_bytes(job) > 2 * 7000000);
+  CHECK(assay_stats_result(job, 0, &out, NULL) == ASSAY_USAGE && out == NULL);
+  CHECK(assay_stats_document(job, &out, NULL) == ASSAY_OK && contains(out, "\"complete\": false"));
+  assay_buffer_free(out);
+  while (!done && (status == ASSAY_OK || status == ASSAY_NEED_RANGE)) {
+    status = assay_stats_step(job, &done, &error);
+    if (status != ASSAY_NEED_RANGE) continue;
+    assay_files_drop_ranges(files, "m.safetensors");
+    CHECK(assay_stats_step(job, &done, NULL) == ASSAY_NEED_RANGE);
+    CHECK(assay_files_add_range(files, "m.safetensors", assay_error_offset(error), h->bytes + assay_error_offset(error),
+                                (size_t)assay_error_length(error), NULL) == ASSAY_OK);
+    lent += (size_t)assay_error_length(error);
+    assay_error_free(error);
+  }
+  CHECK(status == ASSAY_OK && assay_stats_count(job) == 127);
+  CHECK(assay_stats_bytes_done(job) <= assay_stats_bytes(job) && lent <= assay_stats_bytes(job));
+  for (i = 0; i < 127; ++i) {
+    CHECK(assay_stats_result(job, i, &out, NULL) == ASSAY_OK);
+    CHECK(assay_report_stats(whole, i, &expected, NULL) == ASSAY_OK && same(out, expected));
+    assay_buffer_free(out);
+    assay_buffer_free(expected);
+  }
+  CHECK(assay_stats_document(job, &out, NULL) == ASSAY_OK);
+  CHECK(assay_report(whole, "stats", NULL, NULL, NULL, &expected, NULL) == ASSAY_OK && same(out, expected));
+  assay_buffer_free(out);
+  assay_buffer_free(expected);
+  assay_stats_free(job);
+  assay_close(c);
+  assay_files_free(files);
+
+  {
+    const assay_stats_options moments = {(uint32_t)sizeof moments, 0, 1}, broken = {0, 0, 0};
+    CHECK(assay_stats_new(whole, two, 2, &broken, &job, NULL) == ASSAY_USAGE);
+    CHECK(assay_stats_new(whole, two, 2, &moments, &job, NULL) == ASSAY_OK);
+    CHECK(assay_stats_step(job, &done, NULL) == ASSAY_OK && done && assay_stats_count(job) == 2);
+    CHECK(assay_stats_result(job, 0, &out, NULL) == ASSAY_OK && contains(out, "\"model.norm.weight\"") && contains(out, "\"quantiles\": {}"));
+    assay_buffer_free(out);
+    assay_stats_free(job);
+  }
+  assay_stats_free(NULL);
+  CHECK(assay_stats_bytes(NULL) == 0 && assay_stats_bytes_done(NULL) == 0 && assay_stats_count(NULL) == 0);
+}
+
 static void test_choosing(const assay_checkpoint* c) {
   assay_buffer *order = NULL, *chosen = NULL;
   size_t length = 0;
@@ -149,6 +219,7 @@ int documents_failures(void) {
   CHECK(h.given < h.size / 2);
   test_documents(c);
   test_watch(c);
+  test_steps(c, &h);
   test_choosing(c);
   test_scan(files);
   h.broken = 1;
