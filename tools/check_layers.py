@@ -18,7 +18,7 @@ CORE = {layer for layer, rank in RANKS.items() if rank < 6}
 # make Storages with them, though what they declare is defined in model/.
 PUBLIC = {
     "version.hpp": 0, "result.hpp": 0, "errors.def": 0, "limits.hpp": 0, "finding.hpp": 0, "dtype.hpp": 0, "dtypes.def": 0,
-    "source.hpp": 1, "tensor.hpp": 1, "pickle.hpp": 2, "checkpoint.hpp": 2, "values.hpp": 3, "assay.hpp": 6, "assay.h": 6,
+    "source.hpp": 1, "tensor.hpp": 1, "pickle.hpp": 2, "checkpoint.hpp": 2, "values.hpp": 3, "assay.hpp": 6, "assay.h": 6, "assay_pickle.h": 6,
 }
 PUBLIC_LAYER = {"pickle.hpp": "containers", "checkpoint.hpp": "model", "values.hpp": "values"}  # where a sibling must not reach
 

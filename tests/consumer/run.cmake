@@ -44,7 +44,7 @@ endif()
 
 # What else a package holds.
 foreach(file share/man/man1/assay.1 share/bash-completion/completions/assay share/zsh/site-functions/_assay share/fish/vendor_completions.d/assay.fish bin/assay
-        share/doc/assay/LICENSE include/assay/assay.h include/assay/dtypes.def)
+        share/doc/assay/LICENSE include/assay/assay.h include/assay/assay_pickle.h include/assay/dtypes.def)
   if(NOT EXISTS ${work}/prefix/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()
