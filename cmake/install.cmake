@@ -43,6 +43,10 @@ install(FILES ${PROJECT_BINARY_DIR}/assay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 if(NOT ASSAY_CLI)
   return()
 endif()
+if(BUILD_SHARED_LIBS)  # the program finds the library beside it wherever the package is moved
+  file(RELATIVE_PATH library_dir "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set_target_properties(assay_program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_dir}")
+endif()
 install(TARGETS assay_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # The command table is the one source of the man page and the completions: the built program writes them.

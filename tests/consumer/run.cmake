@@ -17,6 +17,8 @@ endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/first)
 file(RENAME ${work}/first ${work}/prefix)
 
+run(${work}/prefix/bin/assay --version)
+
 # {"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}, padded to 56 bytes, then 1.5f.
 set(header "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  ")
 string(LENGTH "${header}" length)

@@ -19,7 +19,7 @@ struct Owner {
   std::string_view check;
 };
 constexpr std::string_view kStructure = "structure", kBytes = "bytes-owned", kSizes = "sizes", kLocal = "local-headers", kShards = "shards",
-                           kConfig = "config", kCrc = "crc-32", kValues = "values";
+                           kCrc = "crc-32", kValues = "values";
 constexpr Owner kOwners[] = {{Code::gap, kBytes},
                              {Code::trailing_bytes, kBytes},
                              {Code::leading_bytes, kBytes},
