@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "formats/plain_text.hpp"
+#include "base/plain_text.hpp"
 #include "formats/safetensors_header.hpp"
 
 namespace assay::formats::safetensors {
@@ -52,7 +52,7 @@ class Scanner {
 
   /// The rest of a string whose opening quote is behind us: printable ASCII without escapes.
   bool plain_text(std::string_view& text) {
-    const char* stop = plain_text_end(p_, end_);
+    const char* stop = plain_text_end(p_, end_, '"');
     if (stop == end_ || *stop != '"') return false;
     text = {p_, static_cast<std::size_t>(stop - p_)};
     p_ = stop + 1;

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/plain_text.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
-#include "formats/plain_text.hpp"
 
 namespace assay::formats {
 
@@ -69,7 +69,7 @@ class IndexScanner {
   }
   bool text(std::string_view& out) {
     if (!token('"')) return false;
-    const char* stop = plain_text_end(p_, end_);
+    const char* stop = plain_text_end(p_, end_, '"');
     if (stop == end_ || *stop != '"') return false;
     out = {p_, static_cast<std::size_t>(stop - p_)};
     p_ = stop + 1;

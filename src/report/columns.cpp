@@ -125,7 +125,6 @@ void ColumnSet::write(Writer& out, const Style& style, std::span<const ColumnRow
   for (const std::size_t c : columns_)
     layout.push_back({.title = kColumns[c].title, .right = kColumns[c].right, .flexible = kColumns[c].name == "name"});
   Table table(layout);
-  table.reserve(rows.size());
   for (const ColumnRow& row : rows)
     for (const std::size_t c : columns_)
       table.cell(kColumns[c].of_stats && row.stats == nullptr ? std::string("-")

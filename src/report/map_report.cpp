@@ -185,10 +185,10 @@ void write_map_screen(Writer& out, const Style& style, const ByteMap& map, bool 
   for (const Row& row : rows) {
     const Part& part = map.parts[p];
     p += row.parts;
-    table.ascii_cell(grouped_hex(row.offset, digits), Tone::faint);
-    table.ascii_cell(bytes_text(style, row.length));
+    table.cell(grouped_hex(row.offset, digits), Tone::faint);
+    table.cell(bytes_text(style, row.length));
     table.cell(picture(style, row, map.size));
-    table.ascii_cell(kind_text(row), kind_tone(row.kind));
+    table.cell(kind_text(row), kind_tone(row.kind));
     table.cell(name_text(style, row, part));
   }
   table.write(out, style);

@@ -21,61 +21,6 @@ std::string shell_word(std::string_view text) {
 
 namespace {
 
-void put_name(Table& table, const Style& style, std::string_view name) {
-  if (is_plain(name)) table.ascii_cell(name);
-  else table.cell(shown_name(style, name));
-}
-
-}  // namespace
-
-void write_tensor_table(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary,
-                        std::span<const std::uint32_t> order) {
-  const bool many_files = checkpoint.files.size() > 1;
-  Table table({{.title = "NAME", .flexible = true},
-               {.title = "DTYPE"},
-               {.title = "SHAPE"},
-               {.title = "SIZE", .right = true},
-               {.title = "OFFSET", .right = true},
-               {.title = "FILE"},
-               {.title = "NOTE"}});
-  table.reserve(order.size());
-  std::uint64_t parameters = 0, bytes = 0;
-  // Neighbours are often of one shape and size.
-  std::uint64_t size = 0;
-  std::string size_text = bytes_text(style, size);
-  std::span<const std::uint64_t> shape;
-  std::string text_of_shape = shape_text(style, shape);
-  for (const std::uint32_t t : order) {
-    const Tensor& tensor = checkpoint.tensors[t];
-    if (tensor.nbytes() != size) size_text = bytes_text(style, size = tensor.nbytes());
-    if (!std::ranges::equal(tensor.shape, shape)) text_of_shape = shape_text(style, shape = tensor.shape);
-    parameters += summary.shares[t].parameters;
-    bytes += summary.shares[t].bytes;
-    put_name(table, style, tensor.name);
-    // A dtype that no table has is shown as the file spells it.
-    if (tensor.dtype == DType::unknown) put_name(table, style, tensor.source_dtype);
-    else table.ascii_cell(dtype_name(tensor.dtype));
-    table.cell(text_of_shape);
-    table.ascii_cell(tensor.dtype == DType::unknown ? std::string_view() : size_text);
-    const auto offset = checkpoint.file_offset(tensor);
-    table.ascii_cell(offset ? hex(*offset) : std::string(), Tone::faint);
-    const CheckpointFile* file = many_files ? checkpoint.file_of(tensor) : nullptr;
-    if (file != nullptr) put_name(table, style, file->name);
-    else table.cell("");
-    table.ascii_cell(!tensor.readable                ? "not readable"
-               : tensor.storage == kNone       ? "no data"
-               : !tensor.contiguous()          ? "strided"
-               : summary.shares[t].bytes == 0 && tensor.numel > 0 ? "shared"
-                                               : "",
-               tensor.readable ? Tone::faint : Tone::bad);
-  }
-  table.write(out, style);
-  out.put(concat(counted(order.size(), "tensor", "tensors"), ", ", bytes_text(style, bytes), style.exact_bytes ? " bytes" : "", ", ",
-                 count_text(parameters), parameters == 1 ? " parameter\n" : " parameters\n"));
-}
-
-namespace {
-
 bool is_narrow(const Style& style) { return style.width > 0 && style.width < 100; }
 
 /// "in 31 of 32 layers (not 31)"; "31/32 layers" where there is little room.

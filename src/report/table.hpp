@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of text that line up. All cells live in one string; a table of 100,000 rows costs a few milliseconds.
+// Columns of text that line up.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,39 +22,54 @@ struct Column {
   std::size_t least = 12;  ///< columns that stay of a flexible one
 };
 
+/// Printable text; its tone colours this cell.
+struct Cell {
+  std::string_view text = {};
+  std::size_t width = 0;  ///< columns in a terminal
+  Tone tone = Tone::plain;
+};
+
+/// Rows that are measured first and written then, and never kept: for tables of very many.
+class TableLines {
+ public:
+  explicit TableLines(std::vector<Column> columns) : columns_(std::move(columns)), widths_(columns_.size(), 0) {}
+
+  std::size_t columns() const { return columns_.size(); }
+  void measure(std::size_t column, std::size_t width) { widths_[column] = std::max(widths_[column], width); }
+  void measure(std::span<const Cell> row) {
+    for (std::size_t i = 0; i < row.size(); ++i) measure(i, row[i].width);
+  }
+  /// Fixes the widths and writes the title line; false when every cell was empty. Columns whose every cell is empty are left out.
+  bool begin(Writer& out, const Style& style);
+  /// Writes a row of those that were measured.
+  void write(Writer& out, const Style& style, std::span<const Cell> row) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::size_t> widths_;  // 0 for a column without text
+  std::size_t all_ = 0;              // of all widths and what stands between them
+};
+
+/// The same where cells are made one by one and kept.
 class Table {
  public:
-  explicit Table(std::vector<Column> columns);
+  explicit Table(std::vector<Column> columns) : lines_(std::move(columns)) {}
   /// The next cell of the current row; printable text. A row ends with its last cell. A tone colours this cell.
-  void cell(std::string_view text, Tone tone = Tone::plain) { cell(text, display_width(text), tone); }
-  /// The same for text of ASCII alone, which needs no measuring.
-  void ascii_cell(std::string_view text, Tone tone = Tone::plain) { cell(text, text.size(), tone); }
-  /// The same for text whose columns are known.
-  void cell(std::string_view text, std::size_t width, Tone tone);
-  /// Makes room for that many rows at once.
-  void reserve(std::size_t rows);
-  std::size_t rows() const { return cells_.size() / columns_.size(); }
-  /// Writes the title line and all rows. Columns whose every cell is empty are left out.
+  void cell(std::string_view text, Tone tone = Tone::plain);
+  std::size_t rows() const { return cells_.size() / lines_.columns(); }
+  /// Writes the title line and all rows.
   void write(Writer& out, const Style& style) const;
 
  private:
-  struct Cell {
-    std::uint32_t size;        // bytes of text_, behind those of the cell before
-    std::uint32_t width : 28;  // columns
-    std::uint32_t tone : 4;
+  struct Kept {
+    std::uint32_t size;   // bytes of text_, behind those of the cell before
+    std::uint32_t width;  // columns
+    Tone tone;
   };
-  struct Plan {
-    std::vector<std::size_t> shown;  // columns in order
-    std::vector<std::size_t> width;  // per column
-  };
-  Plan plan(const Style& style) const;
-  void write_row(Writer& out, const Style& style, const Plan& plan, const Cell* cells, const char* text) const;
 
-  std::vector<Column> columns_;
-  std::vector<std::size_t> widest_;
-  std::size_t column_ = 0;  // of the next cell
-  Writer text_;
-  std::vector<Cell> cells_;
+  TableLines lines_;
+  std::string text_;
+  std::vector<Kept> cells_;
 };
 
 }  // namespace assay::report

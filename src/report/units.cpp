@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/plain_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::report {
@@ -180,12 +181,8 @@ std::string shortened(const Style& style, std::string_view text, std::size_t wid
 }
 
 bool is_plain(std::string_view name) {
-  unsigned odd = name.empty();
-  for (const char c : name) {
-    const auto u = static_cast<unsigned char>(c);
-    odd |= static_cast<unsigned>(u < 0x20) | static_cast<unsigned>(u > 0x7e) | static_cast<unsigned>(u == '\\');
-  }
-  return odd == 0;
+  const char* end = name.data() + name.size();
+  return !name.empty() && plain_text_end(name.data(), end, '\\') == end;
 }
 
 std::string shown_name(const Style& style, std::string_view name) {
