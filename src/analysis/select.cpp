@@ -310,6 +310,10 @@ bool pattern_matches(std::string_view pattern, std::string_view name) {
 Selection select(const Checkpoint& checkpoint, std::span<const std::uint32_t> order, std::span<const std::string> patterns,
                  const Filter& filter) {
   Selection selection;
+  if (patterns.empty() && filter.takes_all()) {
+    selection.tensors.assign(order.begin(), order.end());
+    return selection;
+  }
   std::vector<bool> used(patterns.size(), false);
   for (const std::uint32_t t : order) {
     const Tensor& tensor = checkpoint.tensors[t];

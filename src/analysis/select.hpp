@@ -25,6 +25,7 @@ class Filter {
   static Result<Filter> parse(std::string_view text);
   /// True for every tensor when the text was empty.
   bool match(const Checkpoint& checkpoint, const Tensor& tensor) const;
+  bool takes_all() const { return groups_.empty(); }
 
  private:
   enum class Kind : std::uint8_t { name, dtype, role, shape, ndim, layer, expert, file, readable, size, params, numel };

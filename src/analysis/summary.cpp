@@ -40,12 +40,18 @@ bool same_view(const Tensor& x, const Tensor& y) {
 /// Gives parameters to every tensor that is not a tie of an earlier one. Only tensors that share a storage need comparing.
 void share_parameters(const Checkpoint& checkpoint, Summary& summary) {
   const std::span<const Tensor> tensors = checkpoint.tensors;
-  std::vector<std::uint32_t> users(checkpoint.storages.size(), 0);
-  for (const Tensor& tensor : tensors)
-    if (tensor.storage != kNone) ++users[tensor.storage];
+  enum : std::uint8_t { kNobody, kOne, kSeveral };
+  std::vector<std::uint8_t> users(checkpoint.storages.size(), kNobody);
+  bool any_shared = false;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.storage == kNone) continue;
+    std::uint8_t& n = users[tensor.storage];
+    any_shared = any_shared || n != kNobody;
+    n = n == kNobody ? kOne : kSeveral;
+  }
   std::vector<std::uint32_t> shared;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].storage != kNone && users[tensors[i].storage] > 1) shared.push_back(i);
+    if (any_shared && tensors[i].storage != kNone && users[tensors[i].storage] == kSeveral) shared.push_back(i);
     else summary.shares[i].parameters = distinct_elements(tensors[i]);
   }
   std::ranges::sort(shared, [&](std::uint32_t a, std::uint32_t b) { return view_less(tensors, a, b); });

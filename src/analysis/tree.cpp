@@ -184,9 +184,26 @@ std::vector<std::uint32_t> NameTree::natural_order() const {
 
 namespace {
 
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::size_t digits_from(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && digit(text[end])) ++end;
+  return end - at;
+}
+
 /// Whether the tree has `a` before `b`: by the first components that differ.
 bool name_before(std::string_view a, std::string_view b) {
   const std::size_t same = common_prefix(a, b);
+  if (same < a.size() && same < b.size() && a[same] != '.' && b[same] != '.') {
+    // Mostly the difference is between two letters, or within numbers that do not begin with 0.
+    if (!digit(a[same]) && !digit(b[same])) return static_cast<unsigned char>(a[same]) < static_cast<unsigned char>(b[same]);
+    std::size_t number = same;
+    while (number > 0 && digit(a[number - 1])) --number;
+    const std::size_t in_a = digits_from(a, same), in_b = digits_from(b, same);
+    const bool are_numbers = number < same || (in_a > 0 && in_b > 0);
+    if (are_numbers && a[number] != '0' && b[number] != '0') return in_a != in_b ? in_a < in_b : a[same] < b[same];
+  }
   if (same == a.size() || same == b.size()) {
     // One name goes on: with a component of its own, or within the last one that both have.
     if (a.size() == b.size()) return false;

@@ -14,10 +14,11 @@ namespace {
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
 void* allocate(std::size_t size) noexcept {
-  if (size < 2 * kLargePage || size > SIZE_MAX / 2) return std::malloc(size != 0 ? size : 1);
+  if (size < kLargePage || size > SIZE_MAX / 2) return std::malloc(size != 0 ? size : 1);
   const std::size_t rounded = (size + kLargePage - 1) & ~(kLargePage - 1);
   void* memory = std::aligned_alloc(kLargePage, rounded);
-  if (memory != nullptr) ::madvise(memory, size & ~(kLargePage - 1), MADV_HUGEPAGE);  // the end is left to small pages: it may never be touched
+  // Less than half a large page at the end is left to small ones: it may never be touched.
+  if (memory != nullptr) ::madvise(memory, (size + kLargePage / 2) & ~(kLargePage - 1), MADV_HUGEPAGE);
   return memory;
 }
 

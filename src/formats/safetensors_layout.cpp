@@ -26,6 +26,8 @@ std::optional<std::uint64_t> product(std::span<const std::uint64_t> shape) {
   return result;
 }
 
+constexpr std::uint64_t kLargestAlignment = 8;  // of any dtype
+
 /// Elements are read at this multiple by readers that map a file; complex numbers are two floats.
 std::uint64_t alignment(DType dtype) {
   const unsigned bits = dtype_bits(dtype);
@@ -96,8 +98,11 @@ void Layout::add_broken(Claim claim, Code code, std::string message) {
 }
 
 void Layout::check_size(Tensor& tensor, const Claim& claim) {
-  const auto numel = product(claim.shape);
-  const auto bits = numel ? checked_mul(*numel, dtype_bits(tensor.dtype)) : std::nullopt;
+  // Neighbours are often of one shape and dtype.
+  if (claim.shape.data() != sized_.shape.data() || claim.shape.size() != sized_.shape.size() || tensor.dtype != sized_.dtype)
+    sized_ = {claim.shape, tensor.dtype, product(claim.shape), dtype_bits(tensor.dtype)};
+  const auto& numel = sized_.numel;
+  const auto bits = numel ? checked_mul(*numel, sized_.element_bits) : std::nullopt;
   if (numel) tensor.numel = *numel;
   if (!bits)
     return refuse(tensor, claim, Code::shape_overflow,
@@ -127,7 +132,8 @@ void Layout::add(const Claim& claim, DType dtype) {
     refuse(tensor, claim, empty ? Code::bad_dtype : Code::unknown_dtype,
            empty ? std::string("the dtype is empty")
                  : concat("unknown dtype ", quote(claim.dtype), "; its data is ", nbytes, nbytes == 1 ? " byte" : " bytes"));
-  } else if (((data_start_ + claim.begin) & (alignment(dtype) - 1)) != 0 && nbytes != 0) {
+  } else if (((data_start_ + claim.begin) & (kLargestAlignment - 1)) != 0 && ((data_start_ + claim.begin) & (alignment(dtype) - 1)) != 0 &&
+             nbytes != 0) {
     if (misaligned_++ == 0) first_misaligned_ = static_cast<std::uint32_t>(tensors_.size() - 1);
   }
 }

@@ -71,6 +71,13 @@ class Layout {
   };
   static constexpr std::size_t kAnnounced = 8;
   Announced announced_[kAnnounced] = {};
+  // What the last claim's shape and dtype came to.
+  struct Sized {
+    std::span<const std::uint64_t> shape;
+    DType dtype = DType::unknown;
+    std::optional<std::uint64_t> numel = 1;
+    unsigned element_bits = 0;
+  } sized_;
   std::uint64_t running_end_ = 0;  // of the data claimed so far, while it is claimed front to back
   std::uint64_t largest_end_ = 0;
   bool in_order_ = true;

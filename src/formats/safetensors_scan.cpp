@@ -4,7 +4,9 @@
 //   {"__metadata__":{"key":"value",…},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},…}   and blanks to fill up
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/plain_text.hpp"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxRank = 16;       // more is left to the exact reader
 constexpr std::size_t kMaxDigits = 19;     // always fits in 64 bits
+constexpr std::size_t kWord = 8;           // digits read at once
 constexpr std::size_t kFirstEntries = 64;  // measured before room is made for the rest
 
 class Scanner {
@@ -62,11 +65,30 @@ class Scanner {
   bool number(std::uint64_t& value) {
     const char* from = p_;
     value = 0;
+    if (static_cast<std::size_t>(end_ - p_) >= kWord) {
+      const std::size_t digits = leading_digits(load_le<std::uint64_t>(reinterpret_cast<const std::byte*>(p_)), value);
+      p_ += digits;
+      if (digits < kWord) return digits != 0 && (*from != '0' || digits == 1);
+    }
     for (; p_ != end_ && *p_ >= '0' && *p_ <= '9'; ++p_) {
       if (static_cast<std::size_t>(p_ - from) == kMaxDigits) return false;
       value = value * 10 + static_cast<unsigned char>(*p_ - '0');
     }
     return p_ != from && (*from != '0' || p_ - from == 1);
+  }
+
+  /// How many of the eight characters, from the first, are digits, and the number they make.
+  static std::size_t leading_digits(std::uint64_t characters, std::uint64_t& value) {
+    std::uint64_t word = characters ^ 0x3030303030303030u;  // digits become 0 … 9
+    // The high bit of every byte above 9; exact for the lowest such byte.
+    const std::uint64_t others = ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
+    const std::size_t digits = static_cast<std::size_t>(std::countr_zero(others)) / 8;
+    if (digits == 0) return 0;
+    word <<= 8 * (kWord - digits);  // zeros in front
+    word = word * 10 + (word >> 8);
+    constexpr std::uint64_t kPairs = 0x000000ff000000ffu;
+    value = ((word & kPairs) * (100 + (std::uint64_t{1000000} << 32)) + (word >> 16 & kPairs) * (1 + (std::uint64_t{10000} << 32))) >> 32;
+    return digits;
   }
 
   bool member() {
@@ -84,7 +106,9 @@ class Scanner {
       if (!literal("]")) return false;
     }
     if (!literal(",\"data_offsets\":[") || !number(claim.begin) || !literal(",") || !number(claim.end) || !literal("]}")) return false;
-    claim.shape = arena_.numbers({shape.data(), rank});
+    // Neighbours are often of one shape.
+    if (!std::ranges::equal(last_shape_, std::span(shape.data(), rank))) last_shape_ = arena_.numbers({shape.data(), rank});
+    claim.shape = last_shape_;
     if (claim.dtype != last_dtype_name_) {
       const auto dtype = dtype_of(claim.dtype);
       last_dtype_ = dtype.value_or(DType::unknown);
@@ -121,6 +145,7 @@ class Scanner {
   Layout& layout_;
   std::size_t max_rank_;
   bool seen_metadata_ = false;
+  std::span<const std::uint64_t> last_shape_;
   std::string_view last_dtype_name_;
   DType last_dtype_ = DType::unknown;
 };

@@ -53,6 +53,7 @@ const CheckpointFile* Checkpoint::file_of(const Tensor& tensor) const {
 
 std::optional<std::uint64_t> Checkpoint::file_offset(const Tensor& tensor) const {
   if (tensor.storage == kNone || storages[tensor.storage].producer) return std::nullopt;
+  if (tensor.storage_offset == 0) return storages[tensor.storage].offset;
   const auto bits = checked_mul(tensor.storage_offset, dtype_bits(tensor.dtype));
   if (!bits || *bits % 8 != 0) return std::nullopt;
   return checked_add(storages[tensor.storage].offset, *bits / 8);

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/arith.hpp"
-#include "base/endian.hpp"
 #include "base/text.hpp"
 
 namespace assay::model {
@@ -101,17 +103,22 @@ std::size_t wrapper_index(std::string_view segment) {
 /// Whether a wrapper can be among the segments at all: one begins with '_' or "mo", the first one aside, which is often "model".
 bool may_be_wrapped(std::string_view name) {
   if (name.starts_with('_') || name.starts_with(kModule)) return true;
-  constexpr auto repeated = [](char c) { return 0x0101010101010101u * std::uint64_t{static_cast<unsigned char>(c)}; };
-  const auto* bytes = reinterpret_cast<const std::byte*>(name.data());
   std::size_t i = 0;
-  for (; i + 10 <= name.size(); i += 8) {
-    const auto dots = load_le<std::uint64_t>(bytes + i) ^ repeated('.'), next = load_le<std::uint64_t>(bytes + i + 1);
-    const auto after = load_le<std::uint64_t>(bytes + i + 2);
-    // A byte is zero where all of a pattern's letters stand.
-    const std::uint64_t underscore = dots | (next ^ repeated('_')), mo = dots | (next ^ repeated('m')) | (after ^ repeated('o'));
-    const auto zero = [](std::uint64_t word) { return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u; };
-    if ((zero(underscore) | zero(mo)) != 0) return true;
+#ifdef __SSE2__
+  if (name.size() >= 18) {
+    const auto is = [&name](std::size_t at, char c) {
+      return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(name.data() + at)), _mm_set1_epi8(c));
+    };
+    const auto begins = [&is](std::size_t at) {
+      const __m128i wrapper = _mm_or_si128(is(at + 1, '_'), _mm_and_si128(is(at + 1, 'm'), is(at + 2, 'o')));
+      return _mm_movemask_epi8(_mm_and_si128(is(at, '.'), wrapper)) != 0;
+    };
+    for (; i + 18 < name.size(); i += 16)
+      if (begins(i)) return true;
+    if (begins(i = name.size() - 18)) return true;
+    i = name.size() - 2;
   }
+#endif
   const std::string_view rest = name.substr(i);
   return rest.find("._") != std::string_view::npos || rest.find(".mo") != std::string_view::npos;
 }

@@ -41,31 +41,28 @@ char* blank(char* to, std::size_t n) {
 }  // namespace
 
 bool TableLines::begin(Writer& out, const Style& style) {
-  std::size_t flexible = columns_.size(), shown = 0;
+  Shown* flexible = nullptr;
+  std::vector<Cell> titles(columns_.size());
   bool titled = false;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    titled = titled || !columns_[i].title.empty();
+    const Column& column = columns_[i];
+    titled = titled || !column.title.empty();
     if (widths_[i] == 0) continue;
-    widths_[i] = std::max(widths_[i], display_width(columns_[i].title));
-    all_ += widths_[i] + (shown++ == 0 ? 0 : kGap);
-    if (columns_[i].flexible) flexible = i;
+    titles[i] = {column.title, display_width(column.title), Tone::faint};
+    const std::size_t width = std::max(widths_[i], titles[i].width);
+    all_ += width + (shown_.empty() ? 0 : kGap);
+    shown_.push_back({i, width, column.right, column.cut_end});
   }
-  if (shown == 0) return false;
-  if (style.width > 0 && all_ > style.width && flexible < columns_.size()) {
-    const std::size_t excess = all_ - style.width;
-    const std::size_t least = std::min(widths_[flexible], columns_[flexible].least);
-    const std::size_t taken = std::min(excess, widths_[flexible] - least);
-    widths_[flexible] -= taken;
+  for (Shown& shown : shown_)
+    if (columns_[shown.index].flexible) flexible = &shown;
+  if (style.width > 0 && all_ > style.width && flexible != nullptr) {
+    const std::size_t least = std::min(flexible->width, columns_[flexible->index].least);
+    const std::size_t taken = std::min(all_ - style.width, flexible->width - least);
+    flexible->width -= taken;
     all_ -= taken;
   }
-  if (!titled) return true;
-  std::vector<Cell> titles;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const std::string_view title = widths_[i] == 0 ? std::string_view() : columns_[i].title;
-    titles.push_back({title, display_width(title), Tone::faint});
-  }
-  write(out, style, titles);
-  return true;
+  if (titled && !shown_.empty()) write(out, style, titles);
+  return !shown_.empty();
 }
 
 void TableLines::write(Writer& out, const Style& style, std::span<const Cell> row) const {
@@ -73,30 +70,31 @@ void TableLines::write(Writer& out, const Style& style, std::span<const Cell> ro
   for (const Cell& cell : row) most += cell.text.size();
   char* to = out.room(most);
   std::size_t spaces = 0;  // owed from the cells before, and only paid when something follows
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const std::size_t width = widths_[i];
-    if (width == 0) continue;  // a column without text
-    const auto& [text, columns, tone] = row[i];
-    if (text.empty()) {
-      spaces += width + kGap;
+  for (const Shown& column : shown_) {
+    const Cell& cell = row[column.index];
+    if (cell.text.empty()) {
+      spaces += column.width + kGap;
       continue;
     }
-    std::string_view piece = text;
-    std::size_t padding = width - columns;
-    std::string cut;
-    if (columns > width) {
-      cut = columns_[i].cut_end ? clipped(style, text, width) : shortened(style, text, width);
-      piece = cut;
-      padding = width - display_width(cut);
+    if (cell.width > column.width) {
+      const std::string cut = column.cut_end ? clipped(style, cell.text, column.width) : shortened(style, cell.text, column.width);
+      to = put_cell(to, style, column, {cut, display_width(cut), cell.tone}, spaces);
+    } else {
+      to = put_cell(to, style, column, cell, spaces);
     }
-    to = blank(to, spaces + (columns_[i].right ? padding : 0));
-    if (style.color) to = put(to, report::begin(style, tone));
-    to = put(to, piece);
-    if (style.color) to = put(to, end(style, tone));
-    spaces = (columns_[i].right ? 0 : padding) + kGap;
   }
   *to++ = '\n';
   out.took(to);
+}
+
+char* TableLines::put_cell(char* to, const Style& style, const Shown& column, const Cell& cell, std::size_t& spaces) {
+  const std::size_t padding = column.width - cell.width;
+  to = blank(to, spaces + (column.right ? padding : 0));
+  if (style.color) to = put(to, report::begin(style, cell.tone));
+  to = put(to, cell.text);
+  if (style.color) to = put(to, end(style, cell.tone));
+  spaces = (column.right ? 0 : padding) + kGap;
+  return to;
 }
 
 void Table::cell(std::string_view text, Tone tone) {

@@ -45,9 +45,16 @@ class TableLines {
   void write(Writer& out, const Style& style, std::span<const Cell> row) const;
 
  private:
+  struct Shown {
+    std::size_t index, width;
+    bool right, cut_end;
+  };
+  static char* put_cell(char* to, const Style& style, const Shown& column, const Cell& cell, std::size_t& spaces);
+
   std::vector<Column> columns_;
-  std::vector<std::size_t> widths_;  // 0 for a column without text
-  std::size_t all_ = 0;              // of all widths and what stands between them
+  std::vector<std::size_t> widths_;  // of the widest cells
+  std::vector<Shown> shown_;
+  std::size_t all_ = 0;  // columns of a whole line
 };
 
 /// The same where cells are made one by one and kept.

@@ -76,7 +76,7 @@ TEST(NameTree, FindsNodesInAnyOrderOfTheFile) {
 
 // What is nearly in order takes another way than the tree; both must agree, ties in file order.
 TEST(NameTree, TheShortWayToTheOrderIsTheTreesOwn) {
-  const std::string_view labels[] = {"", "a", "ab", "a b", "a-b", "1", "01", "10", "2", "x9", "x10"};
+  const std::string_view labels[] = {"", "a", "ab", "a b", "a-b", "1", "01", "10", "2", "x9", "x10", "x1", "2x", "x0", "x09"};
   Lines names;
   for (const std::string_view a : labels) {
     names.emplace_back(a);

@@ -67,6 +67,18 @@ TEST(SafetensorsHeader, TheScannerLeavesTheRest) {
     EXPECT_FALSE(agree(header)) << header;
 }
 
+TEST(SafetensorsHeader, BothAgreeOnNumbersOfAnyLength) {
+  std::mt19937_64 random(3);
+  for (int digits = 1; digits <= 19; ++digits)
+    for (int round = 0; round < 20; ++round) {
+      std::string number(1, static_cast<char>('1' + random() % 9));
+      while (number.size() < static_cast<std::size_t>(digits)) number += static_cast<char>('0' + random() % 10);
+      EXPECT_TRUE(agree("{\"w\":{\"dtype\":\"U8\",\"shape\":[" + number + "],\"data_offsets\":[0," + number + "]}}")) << number;
+      number[random() % number.size()] = "/:;?p\xb0"[random() % 6];  // next to the digits
+      EXPECT_FALSE(agree("{\"w\":{\"dtype\":\"U8\",\"shape\":[" + number + "],\"data_offsets\":[0,1]}}")) << number;
+    }
+}
+
 TEST(SafetensorsHeader, BothAgreeOnMutatedHeaders) {
   const std::string header = sample_header();
   constexpr std::string_view kAlphabet = "{}[]\",:0123456789-.eE \\\n\tabwU\x7f\x80\xff";

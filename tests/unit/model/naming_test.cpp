@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <sstream>
 
+#include "base/text.hpp"
+
 namespace assay::model {
 namespace {
 
@@ -94,6 +96,18 @@ TEST(Wrappers, AreNotedOnceWithTheirCount) {
   EXPECT_EQ(std::get<std::vector<std::string>>(note.facts[1].value), (std::vector<std::string>{"module.", "_orig_mod."}));
   EXPECT_EQ(std::get<std::string>(note.facts[3].value), "layer.w");
   EXPECT_TRUE(wrapped.complete);
+}
+
+TEST(Wrappers, AreSeenWhereverTheyStandInNamesOfAnyLength) {
+  for (std::size_t before = 1; before < 40; ++before)
+    for (std::size_t behind = 1; behind < 40; ++behind) {
+      const std::string front(before, 'm'), rest(behind, 'o');
+      const std::string wrapped = concat(front, "._orig_mod.", rest), own = concat(front, ".", rest, "._orig_mod"), plain = concat(front, rest, ".", front);
+      Checkpoint checkpoint = checkpoint_of({wrapped, own, plain});
+      note_wrappers(checkpoint);
+      ASSERT_EQ(checkpoint.findings.list().size(), 1u) << before << ' ' << behind;
+      EXPECT_NE(checkpoint.findings.list()[0].message.find("1 of 3 names"), std::string::npos) << before << ' ' << behind;
+    }
 }
 
 }  // namespace
