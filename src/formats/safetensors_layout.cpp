@@ -6,6 +6,7 @@
 
 #include "base/arith.hpp"
 #include "base/text.hpp"
+#include "formats/cut_file.hpp"
 
 namespace assay::formats::safetensors {
 
@@ -189,10 +190,10 @@ void Layout::report_cut() {
     if (!within(storage.offset, storage.nbytes, file_size_) && names.size() < kNamesListed) names.emplace_back(tensor.name);
   }
   std::string first = names.empty() ? std::string() : names.front();
+  std::string what = concat("the header promises ", grouped(promised), " bytes, the file has ", grouped(file_size_), "; ", whole, " of ",
+                            counted(tensors_.size(), "tensor is", "tensors are"), " whole, lost", cut_names(names, cut_));
   findings_.add(
-      Finding(Code::truncated,
-              concat("the header promises ", grouped(promised), " bytes, the file has ", grouped(file_size_), "; ", whole, " of ",
-                     counted(tensors_.size(), "tensor is", "tensors are"), " whole"),
+      Finding(Code::truncated, std::move(what),
               Where{.tensor = cut_ == 1 ? std::move(first) : std::string(), .offset = file_size_, .length = promised - file_size_},
               std::vector<Fact>{{"expected", promised},
                                 {"found", file_size_},

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/name_table.hpp"
+#include "model/naming.hpp"
 
 namespace assay::formats {
 
@@ -70,6 +71,7 @@ class Merger {
   void report_fault(Shard& shard, std::string_view lost, std::vector<Fact> facts);
   void report_numbering();
   void report_total();
+  void report_other_save();
   std::uint64_t tensor_bytes(const Tensor& tensor) const;
   Error nothing_opened();
 
@@ -407,6 +409,47 @@ void Merger::report_total() {
                    concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"),
                           " bytes in all, the tensors have ", grouped(tensors)),
                    Where{.file = plan_.index_name}, {{"expected", total}, {"found", tensors}}));
+  report_other_save();
+}
+
+/// Where the sizes do not add up, a shard whose tensors are unlike those of the same names in all other shards is to blame.
+void Merger::report_other_save() {
+  using Kind = std::pair<DType, std::vector<std::uint64_t>>;
+  std::map<std::string, std::map<Kind, std::set<std::uint32_t>>> roles;  // by numberless name: the shards that hold it so
+  for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
+    const Tensor& tensor = set_.tensors[i];
+    roles[model::numberless(tensor.name)][{tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}}].insert(shard_of_tensor_[i]);
+  }
+  struct Blame {
+    std::uint64_t shared = 0, unlike = 0;
+    std::string example;
+  };
+  std::vector<Blame> blame(shards_.size());
+  for (const auto& [role, kinds] : roles) {
+    std::set<std::uint32_t> holders;
+    for (const auto& [kind, shards] : kinds) holders.insert(shards.begin(), shards.end());
+    if (holders.size() < 2) continue;
+    const auto usual = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second.size(); });
+    for (const std::uint32_t shard : holders) {
+      ++blame[shard].shared;
+      if (usual->second.contains(shard)) continue;
+      const auto own = std::ranges::find_if(kinds, [&](const auto& kind) { return kind.second.contains(shard); });
+      if (blame[shard].unlike++ == 0)
+        blame[shard].example = concat(quote(role), " is ", dtype_name(own->first.first), ' ', bracketed(own->first.second), ", elsewhere ",
+                                      dtype_name(usual->first.first), ' ', bracketed(usual->first.second));
+    }
+  }
+  const auto is_odd = [](const Blame& b) { return b.unlike * 2 > b.shared; };
+  if (std::ranges::count_if(blame, is_odd) * 2 > static_cast<std::ptrdiff_t>(blame.size())) return;
+  for (std::size_t i = 0; i < blame.size(); ++i) {
+    if (!is_odd(blame[i])) continue;
+    Finding finding(Code::wrong_shard,
+                    concat(quote(shards_[i].name), " is of another save than the other files: ", blame[i].example,
+                           blame[i].unlike > 1 ? concat(", and so are ", blame[i].unlike - 1, " more kinds of tensors") : std::string()),
+                    Where{.file = std::string(shards_[i].name)});
+    finding.severity = Severity::warning;
+    set_.add(std::move(finding));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "formats/cut_file.hpp"
 #include "formats/torch/collect.hpp"
 #include "formats/torch/legacy_stream.hpp"
 
@@ -62,8 +63,11 @@ Result<Checkpoint> open_torch_legacy(const OpenInput& input) {
   pickle.in_file = stream.object.bytes;
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, stream.storages, input.limits));
   torch::note_foreign_imports(checkpoint, pickle);
-  if (!stream.cut.empty()) torch::tell_cut(checkpoint, stream.cut, stream.missing);
-  else if (!stream.broken) ASSAY_CHECK(note_rest(*input.source, stream.end, checkpoint));
+  if (!stream.cut.empty()) {
+    ASSAY_CHECK(tell_cut(checkpoint, {.where = stream.cut, .missing = stream.missing}));
+  } else if (!stream.broken) {
+    ASSAY_CHECK(note_rest(*input.source, stream.end, checkpoint));
+  }
   if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "the file holds no tensors"));
   return checkpoint;
 }

@@ -21,6 +21,7 @@
 #include "base/try.hpp"
 #include "bytes/cursor.hpp"
 #include "containers/tar.hpp"
+#include "formats/cut_file.hpp"
 #include "formats/torch/collect.hpp"
 #include "formats/torch/pickle_at.hpp"
 #include "formats/torch/stream_storages.hpp"
@@ -385,7 +386,7 @@ Result<Checkpoint> open_torch_tar(const OpenInput& input) {
   ASSAY_CHECK(read_members(input, archive, contents, checkpoint));
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, contents, input.limits));
   torch::note_foreign_imports(checkpoint, pickle);
-  if (contents.cut) torch::tell_cut(checkpoint, "within the archive", 0);
+  if (contents.cut) ASSAY_CHECK(tell_cut(checkpoint, {.where = "within the archive"}));
   if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "the file holds no tensors"));
   return checkpoint;
 }

@@ -26,6 +26,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/zip.hpp"
+#include "formats/cut_file.hpp"
 #include "formats/torch/zip_archive.hpp"
 #include "formats/torch_export.hpp"
 #include "formats/torch_model_json.hpp"
@@ -82,17 +83,16 @@ Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
   return fail(without_checkpoint(directory));
 }
 
-void tell_salvaged(Checkpoint& checkpoint) {
-  std::uint64_t whole = 0, bytes = 0;
-  for (const Tensor& tensor : checkpoint.tensors) {
-    if (!tensor.readable) continue;
-    ++whole;
-    bytes = checked_add(bytes, tensor.nbytes()).value_or(bytes);
+/// In place of what the archive says of its lost directory: what that means for the tensors.
+Result<void> tell_salvaged(const zip::Directory& directory, std::uint64_t lost_bytes, Checkpoint& checkpoint) {
+  CutFile cut{.missing = lost_bytes, .at_least = true, .facts = {{"members", std::uint64_t{directory.members.size()}}}};
+  std::string where = "without the archive's directory";
+  if (directory.cut) {
+    where = concat(counted(directory.cut->packed_size, "byte", "bytes"), " into record ", quote(directory.cut->name));
+    cut.facts.push_back({"cut_bytes", directory.cut->packed_size});
   }
-  Finding finding(Code::truncated, concat("the archive's directory is lost; whole: ", whole, " of ",
-                                          counted(checkpoint.tensors.size(), "tensor", "tensors"), ", ", grouped(bytes), " bytes"));
-  finding.facts = {{"whole", whole}, {"tensors", std::uint64_t{checkpoint.tensors.size()}}, {"bytes", bytes}};
-  checkpoint.add(std::move(finding));
+  cut.where = where;
+  return tell_cut(checkpoint, std::move(cut));
 }
 
 std::string root_of(const zip::Directory& directory) {
@@ -178,10 +178,10 @@ Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
   return {};
 }
 
-Result<void> list_state(Archive& archive, std::string_view prefix, Checkpoint& checkpoint) {
+Result<void> list_state(Archive& archive, std::string_view prefix, std::uint64_t& lost_bytes, Checkpoint& checkpoint) {
   ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
   ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
-  ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix}));
+  ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix, .lost_bytes = &lost_bytes}));
   if (archive.find("constants.pkl") == nullptr) return {};
   checkpoint.format = "torch-script";
   return list_constants(archive, checkpoint);
@@ -194,9 +194,11 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
   checkpoint.format = "torch-zip";
   checkpoint.container = "zip";
   checkpoint.files.push_back({std::string(name), source->size(), source});
-  for (const Finding& finding : directory.findings.list()) checkpoint.add(finding);
+  for (const Finding& finding : directory.findings.list())
+    if (!directory.salvaged || finding.code != Code::truncated) checkpoint.add(finding);
 
   Archive archive{.source = source, .directory = directory, .limits = limits, .base = root_of(directory)};
+  std::uint64_t lost_bytes = 0;
   if (!nested && is_torch_export(archive)) {
     checkpoint.format = "torch-export";
     ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
@@ -209,9 +211,9 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
     checkpoint.format = "torch-script";
     ASSAY_CHECK(list_model_json(archive, checkpoint));
   } else {
-    ASSAY_CHECK(list_state(archive, prefix, checkpoint));
+    ASSAY_CHECK(list_state(archive, prefix, lost_bytes, checkpoint));
   }
-  if (directory.salvaged) tell_salvaged(checkpoint);
+  if (directory.salvaged) ASSAY_CHECK(tell_salvaged(directory, lost_bytes, checkpoint));
   if (checkpoint.tensors.empty() && !nested)
     checkpoint.add(Finding(Code::no_tensors, checkpoint.format == "torch-zip" ? "data.pkl holds no tensors" : "the archive holds no tensors"));
   return checkpoint;

@@ -61,10 +61,6 @@ bool holds(std::string_view segment, std::string_view text, bool word) {
 }
 
 bool is_container(std::string_view segment) { return std::ranges::find(kContainers, segment) != std::end(kContainers); }
-bool is_number(std::string_view segment) {
-  return !segment.empty() && std::ranges::all_of(segment, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// Takes the first segment off.
 std::string_view take_segment(std::string_view& rest) {
   const std::size_t dot = rest.find('.');
@@ -223,6 +219,23 @@ void note_wrappers(Checkpoint& checkpoint) {
                                                quote(escape(*example, 120)), " is ", quote(escape(bare, 120))));
   finding.facts = {{"tensors", names}, {"prefixes", std::move(prefixes)}, {"example", std::string(*example)}, {"stripped", bare}};
   checkpoint.add(std::move(finding));
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string numberless(std::string_view name) {
+  std::string out;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    const std::string_view component = name.substr(0, dot);
+    if (is_number(component)) out += '#';
+    else out += component;
+    if (dot == std::string_view::npos) return out;
+    out += '.';
+    name.remove_prefix(dot + 1);
+  }
 }
 
 }  // namespace assay::model

@@ -19,6 +19,11 @@ std::vector<Section> find_sections(const Checkpoint& checkpoint);
 /// "_forward_module.". A "module" counts only at the front, behind "state_dict." or its like, and next to another wrapper.
 std::string without_wrappers(std::string_view name);
 
+/// True for a component that is a number: "12".
+bool is_number(std::string_view text);
+/// The name with each dotted number replaced by '#': equal for the same tensor of every layer and expert.
+std::string numberless(std::string_view name);
+
 /// One note that counts the names with wrappers in them and shows one without.
 void note_wrappers(Checkpoint& checkpoint);
 

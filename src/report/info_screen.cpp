@@ -2,6 +2,7 @@
 // The screen of `assay FILE`: one line per question.
 #include <algorithm>
 
+#include "analysis/cut.hpp"
 #include "base/text.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
@@ -193,13 +194,49 @@ void put_sections(Writer& out, const Style& style, const Checkpoint& checkpoint)
 std::string severities(const Style& style, const Findings& findings) {
   std::string text;
   for (const Severity severity : {Severity::danger, Severity::damage, Severity::warning, Severity::note}) {
-    const auto n = static_cast<std::uint64_t>(std::ranges::count(findings.list(), severity, &Finding::severity));
+    const auto n = static_cast<std::uint64_t>(std::ranges::count_if(findings.list(), [&](const Finding& finding) {
+      return finding.severity == severity && !analysis::told_with_cut(findings, finding);
+    }));
     if (n == 0) continue;
     const std::string word(severity_name(severity));
     const bool plural = severity == Severity::warning || severity == Severity::note;
     text += concat(text.empty() ? "" : ", ", toned(style, severity_tone(severity), concat(n, " ", word, plural && n > 1 ? "s" : "")));
   }
   return text;
+}
+
+/// How to get back what is lost with a file's end.
+void put_cuts(Writer& out, const Style& style, const Naming& naming, const std::vector<analysis::Cut>& cuts, bool several) {
+  constexpr std::size_t kMost = 4;
+  for (std::size_t i = 0; i < cuts.size() && i < kMost; ++i) {
+    const analysis::Cut& cut = cuts[i];
+    std::string text = several ? concat(shown_name(style, naming.path_of(cut.file)), ": ") : std::string();
+    if (cut.ends_in_zeros) text += "the end was never written; get the file again from the start";
+    else if (cut.missing == 0) text += concat("what follows byte ", grouped(cut.size));
+    else if (cut.at_least) text += concat("at least ", grouped(cut.missing), " bytes, from byte ", grouped(cut.size), " on");
+    else text += concat(grouped(cut.missing), " of ", grouped(cut.size + cut.missing), " bytes, from byte ", grouped(cut.size), " on");
+    put_line(out, style, i == 0 ? "missing" : "", text);
+  }
+  if (cuts.size() > kMost) put_line(out, style, "", concat("and the ends of ", cuts.size() - kMost, " more files"));
+}
+
+/// A healthy file is looked at; what is wrong with a broken one is told by verify, and what is left of it by tensors.
+std::vector<std::string> next_commands(const Naming& naming, const Checkpoint& checkpoint, const analysis::Summary& summary,
+                                       const std::vector<analysis::Cut>& cuts) {
+  const std::string file = shell_word(naming.label);
+  std::vector<std::string> next;
+  if (!checkpoint.complete) {
+    if (cuts.size() == 1 && !cuts[0].ends_in_zeros) next.push_back(concat("curl -L -C - -o ", shell_word(naming.path_of(cuts[0].file)), " URL"));
+    next.push_back(concat("assay verify ", file));
+    if (summary.tensor_count > 0) next.push_back(concat("assay tensors ", file));
+    return next;
+  }
+  next.push_back(concat("assay tree ", file));
+  if (summary.tensor_count > 0) {
+    next.push_back(concat("assay tensors ", file));
+    next.push_back(concat("assay stats ", file));
+  }
+  return next;
 }
 
 /// On one line where it fits, else one a line.
@@ -228,13 +265,9 @@ void write_info_screen(Writer& out, const Style& style, const Naming& naming, st
   } else {
     put_line(out, style, "findings", severities(style, checkpoint.findings));
   }
-  const std::string file = shell_word(naming.label);
-  std::vector<std::string> next = {concat("assay tree ", file)};
-  if (summary.tensor_count > 0) {
-    next.push_back(concat("assay tensors ", file));
-    next.push_back(concat("assay stats ", file));
-  }
-  put_next(out, style, next);
+  const std::vector<analysis::Cut> cuts = analysis::cuts(checkpoint);
+  put_cuts(out, style, naming, cuts, checkpoint.files.size() > 1);
+  put_next(out, style, next_commands(naming, checkpoint, summary, cuts));
   if (checkpoint.findings.empty()) return;
   out.put('\n');
   write_finding_lines(out, style, naming, checkpoint.findings, Severity::note, kMostFindings);

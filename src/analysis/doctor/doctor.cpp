@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/cut.hpp"
 #include "analysis/doctor/checks.hpp"
 #include "analysis/stats_run.hpp"
 #include "base/text.hpp"
@@ -66,6 +67,7 @@ class Examiner {
       : checkpoint_(checkpoint), options_(options), findings_(findings), chart_(checkpoint, findings) {}
 
   Result<Checkup> run(const ModelConfig& config) {
+    ASSAY_CHECK(find_zero_tails(checkpoint_, findings_));
     doctor::check_placeholders(checkpoint_, chart_);
     doctor::check_repeats(checkpoint_, chart_);
     choose();

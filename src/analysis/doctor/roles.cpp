@@ -59,10 +59,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 TensorRole role_of(const Tensor& tensor) {
   const std::string_view name = tensor.name, last = name.substr(name.rfind('.') + 1);
   for (const Row& row : kRows) {
@@ -76,19 +72,6 @@ TensorRole role_of(const Tensor& tensor) {
     return row.role;
   }
   return tensor.shape.size() >= 2 ? TensorRole::weight : TensorRole::other;
-}
-
-std::string numberless(std::string_view name) {
-  std::string out;
-  while (true) {
-    const std::size_t dot = name.find('.');
-    const std::string_view component = name.substr(0, dot);
-    if (is_number(component)) out += '#';
-    else out += component;
-    if (dot == std::string_view::npos) return out;
-    out += '.';
-    name.remove_prefix(dot + 1);
-  }
 }
 
 std::string_view layer_module(std::string_view name) {

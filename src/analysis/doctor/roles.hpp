@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "assay/tensor.hpp"
+#include "model/naming.hpp"
 
 namespace assay::analysis {
 
@@ -25,10 +26,8 @@ enum class TensorRole : std::uint8_t {
 };
 
 TensorRole role_of(const Tensor& tensor);
-/// True for a component that is a number: "12".
-bool is_number(std::string_view text);
-/// The name with each dotted number replaced by '#': equal for the same tensor of every layer and expert.
-std::string numberless(std::string_view name);
+using model::is_number;
+using model::numberless;
 /// The name up to its first dotted number: "model.layers.3"; "" where there is none.
 std::string_view layer_module(std::string_view name);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/cut.hpp"
 #include "analysis/doctor/checks.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -79,12 +80,13 @@ Check from_findings(std::string_view name, const Findings& findings) {
   const Severity least = name == kStructure || name == kSizes ? Severity::damage : Severity::warning;
   Check check{.name = std::string(name)};
   for (const Finding& finding : findings.list())
-    if (finding.severity >= least && owner_of(finding) == name) wrong(check, with_file(finding));
+    if (finding.severity >= least && owner_of(finding) == name && !told_with_cut(findings, finding)) wrong(check, with_file(finding));
   return check;
 }
 
-Check check_structure(const Checkpoint& checkpoint) {
+Check check_structure(const Checkpoint& checkpoint, std::span<const Finding> zero_tails) {
   Check check = from_findings(kStructure, checkpoint.findings);
+  for (const Finding& finding : zero_tails) wrong(check, with_file(finding));
   conclude(check, concat(checkpoint.format, ", ", counted(checkpoint.tensors.size(), "tensor", "tensors"), " in ",
                          counted(checkpoint.files.size(), "file", "files")));
   return check;
@@ -190,7 +192,10 @@ std::string_view check_verdict_name(CheckVerdict verdict) {
 Result<std::vector<Check>> check_headers(const Checkpoint& checkpoint, std::span<const model::ByteMap> maps, const ModelConfig& config,
                                          Findings& findings, const Limits& limits) {
   std::vector<Check> checks;
-  checks.push_back(check_structure(checkpoint));
+  std::vector<Finding> zero_tails;
+  ASSAY_CHECK(find_zero_tails(checkpoint, zero_tails));
+  checks.push_back(check_structure(checkpoint, zero_tails));
+  for (Finding& finding : zero_tails) findings.add(std::move(finding));
   checks.push_back(check_bytes(checkpoint, maps));
   checks.push_back(check_sizes(checkpoint));
   ASSAY_TRY(Check local, check_local_headers(checkpoint, findings, limits));

@@ -29,7 +29,8 @@ struct Check {
 };
 
 /// What headers say, of themselves and of each other: structure, bytes-owned, sizes, local-headers, shards, config.
-/// New findings are added to `findings`. Fails only as reading does. Cost: a zip's local headers are read.
+/// New findings are added to `findings`. Fails only as reading does. Cost: a zip's local headers are read, and
+/// the zeros that a file ends in.
 Result<std::vector<Check>> check_headers(const Checkpoint& checkpoint, std::span<const model::ByteMap> maps, const ModelConfig& config,
                                          Findings& findings, const Limits& limits = {});
 

@@ -45,6 +45,7 @@ class Reader {
   void take_keys(const Graph& graph, Node list);
   void predict();
   Result<void> walk();
+  Result<bool> zeros_from(std::uint64_t at);
   Result<bool> step(std::size_t i);
   Result<std::optional<std::int64_t>> count_at(std::size_t i, std::uint64_t at);
   Result<bool> agrees(std::size_t next, std::uint64_t at);
@@ -209,6 +210,17 @@ void Reader::stop(std::size_t first_lost, Error error) {
   if (error.code() != Code::truncated) out_.broken = std::move(error);
 }
 
+/// Whether the next bytes and the last ones are zeros: of a download that reserved its space and did not end.
+Result<bool> Reader::zeros_from(std::uint64_t at) {
+  constexpr std::uint64_t kLook = 4096;
+  if (end_ - at < kLook) return false;
+  for (const std::uint64_t from : {at, end_ - kLook}) {
+    ASSAY_TRY(const ByteBlock block, source_.fetch(from, kLook));
+    if (!std::ranges::all_of(block.view().span(), [](std::byte b) { return b == std::byte{0}; })) return false;
+  }
+  return true;
+}
+
 Result<bool> Reader::step(std::size_t i) {
   ASSAY_TRY(const auto count, count_at(i, at_));
   if (!count) {
@@ -223,6 +235,14 @@ Result<bool> Reader::step(std::size_t i) {
   }
   const auto elements = static_cast<std::uint64_t>(*count);
   const std::uint64_t data = at_ + kCountSize;
+  if (elements == 0 && claims_[i].known() && claims_[i].numel > 0) {
+    ASSAY_TRY(const bool unwritten, zeros_from(data));
+    if (unwritten) {
+      out_.cut = concat("before storage ", quote(keys_[i]));
+      stop(i, Error(Code::truncated));
+      return false;
+    }
+  }
   ASSAY_TRY(const auto size, size_of(i, data, elements));
   if (!size) {
     stop(i, Error(Code::bad_header, concat("nothing tells how large the elements of storage ", quote(keys_[i]), " are, so what follows cannot be found")).at(at_));
@@ -263,6 +283,8 @@ Result<LegacyStream> Reader::run() {
   collect_claims();
   ASSAY_CHECK(read_keys());
   if (out_.broken) {
+    ASSAY_TRY(const bool unwritten, zeros_from(std::min(out_.broken->where().offset.value_or(at_), end_)));
+    if (unwritten) out_.broken = Error(Code::truncated);
     Error why(out_.broken->code());
     // The list may be lost, so that the ids alone tell what was to follow.
     for (const auto& [key, claim] : by_key_) {

@@ -36,7 +36,4 @@ class StreamStorages final : public StorageSource {
   Code code_ = Code::missing_storage;
 };
 
-/// The first finding of a checkpoint that ends too early: where, what is missing, and which tensors that concerns.
-void tell_cut(Checkpoint& checkpoint, std::string_view where, std::uint64_t missing);
-
 }  // namespace assay::formats::torch

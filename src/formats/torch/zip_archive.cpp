@@ -47,13 +47,14 @@ class PredictedOffsets {
 
 class ZipStorages final : public StorageSource {
  public:
-  ZipStorages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places) : archive_(archive), arena_(arena), places_(places) {}
+  ZipStorages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places, std::uint64_t* lost_bytes)
+      : archive_(archive), arena_(arena), places_(places), lost_bytes_(lost_bytes) {}
 
   Result<Storage> find(const StorageId& id) override {
     const zip::Member* member = nullptr;
     for (const auto& [before, behind] : places_)
       if (member == nullptr) member = archive_.find(concat(before, id.key, behind));
-    if (member == nullptr) return fail(missing(concat(places_[0].before, id.key, places_[0].behind)));
+    if (member == nullptr) return fail(missing(concat(places_[0].before, id.key, places_[0].behind), id.claimed_bytes().value_or(0)));
     auto storage = zip::storage_of(*archive_.source, *member, archive_.limits);
     if (!storage && storage.error().code() == Code::need_range) {
       if (!predicted_) predicted_.emplace(archive_.directory);
@@ -70,10 +71,13 @@ class ZipStorages final : public StorageSource {
   }
 
  private:
-  Error missing(std::string_view record) const {
+  Error missing(std::string_view record, std::uint64_t claimed) {
     const std::string name = archive_.base + std::string(record);
     const auto& cut = archive_.directory.cut;
-    if (cut && equals_ignoring_case(cut->name, name))
+    const bool partly = cut && equals_ignoring_case(cut->name, name);
+    if (lost_bytes_ != nullptr)
+      *lost_bytes_ = checked_add(*lost_bytes_, claimed - std::min(claimed, partly ? cut->packed_size : 0)).value_or(*lost_bytes_);
+    if (partly)
       return Error(Code::truncated, concat("the file ends in record ", quote(name), ", ", cut->packed_size, " bytes into it"))
           .in_member(cut->name);
     return Error(Code::missing_storage, concat("record ", quote(name), " is not in the archive"));
@@ -82,6 +86,7 @@ class ZipStorages final : public StorageSource {
   const Archive& archive_;
   Arena& arena_;
   std::span<const StoragePlace> places_;
+  std::uint64_t* lost_bytes_;
   std::optional<PredictedOffsets> predicted_;
 };
 
@@ -140,8 +145,9 @@ void note_rest(const Graph& graph, ByteView stream, const Archive& archive, std:
 
 const zip::Member* Archive::find(std::string_view record) const { return directory.find(concat(base, record)); }
 
-std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places) {
-  return std::make_unique<ZipStorages>(archive, arena, places);
+std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places,
+                                                 std::uint64_t* lost_bytes) {
+  return std::make_unique<ZipStorages>(archive, arena, places, lost_bytes);
 }
 
 Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint) {
@@ -188,7 +194,7 @@ Result<void> read_pickle(const Archive& archive, const zip::Member& member, Chec
     checkpoint.add(Finding::from(error));
   }
   if (options.further && kind_of(graph, root) == Kind::tuple && graph.length(root) == 0) return {};  // no constants: nothing to say
-  const auto storages = make_zip_storages(archive, checkpoint.arena(), options.places);
+  const auto storages = make_zip_storages(archive, checkpoint.arena(), options.places, options.lost_bytes);
   auto values = std::move(checkpoint.values);
   auto node_tensors = std::move(checkpoint.node_tensors);
   checkpoint.node_tensors = {};

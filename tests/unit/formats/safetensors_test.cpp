@@ -109,7 +109,7 @@ TEST(Safetensors, TruncatedFileTellsWhatIsWhole) {
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
   EXPECT_EQ(message_of(opened, Code::truncated), concat("the header promises ", grouped(whole.size()), " bytes, the file has ",
-                                                        grouped(whole.size() - 5), "; 1 of 2 tensors are whole"));
+                                                        grouped(whole.size() - 5), "; 1 of 2 tensors are whole, lost: 'b'"));
   EXPECT_TRUE(readable(opened, "w"));
   EXPECT_FALSE(readable(opened, "b"));
   const Finding* finding = find(*opened, Code::truncated);

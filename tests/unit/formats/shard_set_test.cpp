@@ -172,6 +172,30 @@ TEST(ShardSet, TotalSizeIsRecomputed) {
   EXPECT_NE(with("-1"), "");
 }
 
+TEST(ShardSet, AShardOfAnotherSaveIsNamed) {
+  const auto part = [](int first, std::string_view dtype, std::string_view shape, std::uint64_t size) {
+    std::string header;
+    for (std::uint64_t i = 0; i < 2; ++i)
+      header += concat(i ? "," : "", entry(concat("layers.", first + static_cast<int>(i), ".w"), dtype, shape, i * size, (i + 1) * size));
+    return safetensors("{" + header + "}", 2 * size);
+  };
+  const std::string names[] = {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"};
+  const auto with = [&](const std::string& second) {
+    return open_files({{names[0], part(0, "F32", "4,4", 64)},
+                       {names[1], second},
+                       {names[2], part(4, "F32", "4,4", 64)},
+                       {kIndex, index({{"layers.0.w", names[0]}, {"layers.1.w", names[0]}, {"layers.2.w", names[1]}, {"layers.3.w", names[1]},
+                                       {"layers.4.w", names[2]}, {"layers.5.w", names[2]}},
+                                      "\"total_size\": 384")}},
+                      "");
+  };
+  EXPECT_EQ(message_of(with(part(2, "F32", "4,4", 64)), Code::wrong_shard), "");
+  EXPECT_EQ(message_of(with(part(2, "BF16", "4,4", 32)), Code::wrong_shard),
+            concat(quote(names[1]), " is of another save than the other files: 'layers.#.w' is BF16 [4, 4], elsewhere F32 [4, 4]"));
+  EXPECT_EQ(message_of(with(part(2, "F32", "2,4", 32)), Code::wrong_shard),
+            concat(quote(names[1]), " is of another save than the other files: 'layers.#.w' is F32 [2, 4], elsewhere F32 [4, 4]"));
+}
+
 TEST(ShardSet, AStaleIndexYieldsToTheFileThatHoldsAll) {
   const Files files{{"model.safetensors", shard({"a", "b"})}, {kIndex, kGoodIndex}};
   const auto opened = open_files(files, "");

@@ -130,6 +130,17 @@ TEST(TorchLegacy, AnEarlyEndTellsWhatIsMissing) {
   EXPECT_EQ(opened->findings.list()[1].message, "the file ends 12 bytes into storage '2'; the tensor needs 16");
 }
 
+TEST(TorchLegacy, AnEndThatWasReservedAndNeverWritten) {
+  const std::string object = dict({{"a", tensor(view_of("1"))}, {"b", tensor(view_of("2"))}, {"c", tensor(view_of("3"))}});
+  const auto opened = open_file_named("m.pt", stream(object, keys({"1", "2", "3"}), block(4, {1, 2, 3, 4}) + std::string(8000, '\0')));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(first_value(*opened, "a"), 1);
+  EXPECT_FALSE(opened->find("b")->readable || opened->find("c")->readable);
+  EXPECT_EQ(opened->findings.list().front().message,
+            "the file ends before storage '2', in zeros: its space was reserved and the rest never written; 2 of 3 tensors are not whole: 'b', 'c'");
+  EXPECT_FALSE(opened->findings.has(Code::storage_size_mismatch) || opened->findings.has(Code::trailing_bytes)) << codes_of(*opened);
+}
+
 TEST(TorchLegacy, BytesBehindTheLastStorageAreTold) {
   const std::string object = dict({{"a", tensor(view_of("1"))}});
   const auto opened = open_file_named("m.pt", stream(object, keys({"1"}), block(4, {1, 2, 3, 4}) + "\n"));

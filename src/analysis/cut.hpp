@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is lost with the end of a file: told once, not for every tensor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "assay/checkpoint.hpp"
+
+namespace assay::analysis {
+
+/// A file that ends too early.
+struct Cut {
+  std::string file;            ///< in the set
+  std::uint64_t size = 0;      ///< bytes that are there
+  std::uint64_t missing = 0;   ///< bytes that are not, as far as is known
+  bool at_least = false;       ///< there may be more of them
+  bool ends_in_zeros = false;  ///< its space was reserved: the download cannot go on from its size
+};
+std::vector<Cut> cuts(const Checkpoint& checkpoint);
+
+/// True for a finding of a tensor or a member that the one of the whole file, which is cut, stands for.
+bool told_with_cut(const Findings& findings, const Finding& finding);
+
+/// A warning for each file that ends in zeros from the midst of a tensor on, as a download does that reserved its
+/// space and did not end. Fails only as reading does. Cost: reads the files from their ends to the first byte that is none.
+Result<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
+
+}  // namespace assay::analysis
