@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "containers/line_ends.hpp"
 #include "formats/format.hpp"
 #include "formats/maps.hpp"
 #include "formats/deepspeed.hpp"
@@ -69,8 +70,28 @@ void note_extension(Checkpoint& checkpoint, const Format& format, std::string_vi
   checkpoint.add(Finding(Code::extension_mismatch, concat("a ", format.name, " file, though named ", extension)));
 }
 
+/// Whether what was found may come of bytes that have moved.
+bool is_doubtful(const Result<Checkpoint>& opened) {
+  if (!opened) return opened.error().code() != Code::need_range;
+  return opened->findings.any_at_least(Severity::damage) || opened->findings.has(Code::trailing_bytes);
+}
+
+/// Why nothing in a file can be trusted that a program took for text.
+Result<std::optional<Error>> find_conversion(const ByteSource& source) {
+  ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min(source.size(), kHead)));
+  const std::uint64_t tail_size = std::min(source.size(), kTail);
+  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - tail_size, tail_size));
+  auto words = converted_line_ends(head.view(), tail.view());
+  if (!words) return std::nullopt;
+  return std::optional(Error(Code::text_converted, *std::move(words)).fact("size", source.size()));
+}
+
 Result<Checkpoint> open_as(const Format& format, const OpenInput& input) {
   auto checkpoint = format.open(input);
+  if (is_doubtful(checkpoint)) {
+    ASSAY_TRY(auto converted, find_conversion(*input.source));
+    if (converted) return fail(std::move(*converted).in_file(input.name));
+  }
   if (!checkpoint) return fail(std::move(checkpoint).error().in_file(input.name));
   note_extension(*checkpoint, format, input.name);
   return checkpoint;

@@ -107,5 +107,40 @@ class Zeros(Broken):
                 self.assertNotIn("curl", text)
 
 
+class TakenForText(Broken):
+    """Carriage returns before line feeds, as git and FTP put them."""
+
+    def test_every_format_says_so(self):
+        for name in "torch/views.pt", "torch/train.pt", "numbers/plain.safetensors", "old/legacy2.pt":
+            with self.subTest(name=name):
+                content = data(name)
+                self.write("broken", content.replace(b"\n", b"\r\n"))
+                self.write("whole", content)
+                for command in "info", "verify", "tensors", "doctor":
+                    code, text = self.run_assay(command, "broken")
+                    self.assertEqual(code, 2)
+                    self.assertIn("the file was taken for text", text)
+                    self.assertIn("binary mode", text)
+                    self.assertNotIn("no zip", text)
+                codes = [f["code"] for f in self.json("scan", "broken")["findings"]]
+                self.assertIn("text-converted", codes)
+                self.assertNotIn("text-converted", [f["code"] for f in self.json("scan", "whole")["findings"]])
+                self.assertNotIn("text-converted", [f["code"] for f in self.json("info", "whole")["findings"]])
+
+
+class Protocol0(Broken):
+    """torch writes its storages' ids as texts there."""
+
+    def test_scan_takes_them_for_storages(self):
+        for name in "torch/protocol0.pt", "old/legacy0.pt":
+            with self.subTest(name=name):
+                self.write("m.pt", data(name))
+                code, text = self.run_assay("scan", "m.pt")
+                self.assertEqual(code, 0, text)
+                report = self.json("scan", "m.pt")
+                self.assertEqual((report["verdict"], report["status"]), ("clean", "complete"))
+                self.assertFalse(report["weights_only"]["accepts"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -50,6 +50,9 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     if (!checked && must_propagate(checked.error())) return std::unexpected(std::move(checked).error());
     if (!checked) take_error(row, piece, checked.error());
     ASSAY_CHECK(scan_zip_within(piece, row));
+  } else if (looks_like_msgpack(head)) {
+    ASSAY_TRY(const bool msgpack, scan_msgpack(piece, row));
+    if (!msgpack) return false;
   } else if (starts(std::string_view("PK\3\4", 4)) || starts(std::string_view("PK\5\6", 4)) || starts(std::string_view("PK\7\10PK", 6)) ||
              starts(std::string_view("PK\1\2", 4))) {
     ASSAY_CHECK(scan_zips(piece, row));
@@ -78,6 +81,38 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     }
   }
   ASSAY_CHECK(scan_second_reading(piece, row));
+  return true;
+}
+
+/// False where the bytes are no msgpack and nobody says that they are.
+Result<bool> Scanner::scan_msgpack(const Piece& piece, Row row) {
+  auto read = read_msgpack(piece.source);
+  if (!read && must_propagate(read.error())) return std::unexpected(std::move(read).error());
+  const std::string_view name = piece.name.empty() ? file_name_ : std::string_view(piece.name);
+  if (!read && !lowered(name).ends_with(".msgpack")) return false;
+  report_.members[row].kind = "msgpack";
+  if (!read) {
+    take_error(row, piece, read.error());
+    ASSAY_CHECK(search(piece, row, 0));
+    return true;
+  }
+  if (const auto& extension = read->unknown_extension) {
+    mark(row, Status::incomplete);
+    find(row, piece, Code::unsupported, concat("a value of extension ", extension->first, ", which each program takes as it likes"), extension->second);
+  }
+  for (const auto& [begin, end] : read->bytes) {
+    ASSAY_TRY(const bool all, search_range(piece, row, begin, end, false));
+    if (all) continue;
+    mark(row, Status::incomplete);
+    find(row, piece, Code::limit_exceeded, "not all plain bytes were searched for pickles", begin);
+  }
+  if (read->end < piece.source.size()) {
+    find(row, piece, Code::trailing_bytes, concat(counted(piece.source.size() - read->end, "byte follows", "bytes follow"), " the msgpack value"), read->end,
+         piece.source.size() - read->end);
+    mark(row, Status::malformed);
+    ASSAY_CHECK(scan_rest(piece, row, read->end, piece.source.size(), "behind the msgpack value"));
+  }
+  ASSAY_CHECK(scan_zip_within(piece, row));
   return true;
 }
 

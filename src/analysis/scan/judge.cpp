@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analysis/scan/fold.hpp"
+#include "analysis/scan/storage_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::scan {
@@ -323,6 +324,9 @@ void Judge::persistent(Node node) {
       scanner_.remember_storage(piece_, graph_.kind(key) == Kind::text ? std::string(graph_.text(key)) : decimal(graph_.integer(key)));
       return;
     }
+  }
+  if (graph_.kind(id) == Kind::text) {
+    if (const auto storage = read_storage_text(graph_.text(id))) return scanner_.remember_storage(piece_, storage->key);
   }
   if (is_full(Verdict::unknown)) return;
   std::string shown = pickle::describe(graph_, id, kShownArguments);

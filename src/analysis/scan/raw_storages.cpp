@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/scan/storage_text.hpp"
 #include "base/arith.hpp"
 #include "base/endian.hpp"
 #include "base/text.hpp"
@@ -74,6 +75,11 @@ void RawStorages::take_object(const Graph& graph) {
   for (const pickle::Event& event : graph.events()) {
     if (event.kind != pickle::EventKind::persistent) continue;
     const Node id = graph.item(event.node, 0);
+    if (graph.kind(id) == Kind::text) {
+      if (const auto storage = read_storage_text(graph.text(id)))
+        element_size_.try_emplace(std::string(storage->key), *storage_element_size(storage->class_name));
+      continue;
+    }
     if (graph.kind(id) != Kind::tuple || graph.length(id) < 5 || graph.text(graph.item(id, 0)) != "storage") continue;
     const auto size = storage_element_size(graph.global(graph.item(id, 1)).name);
     if (size) element_size_.try_emplace(key_text(graph, graph.item(id, 2)), *size);

@@ -6,6 +6,7 @@
 #include "analysis/scan/sniff.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "containers/line_ends.hpp"
 
 namespace assay::scan {
 
@@ -149,9 +150,16 @@ Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& kno
 }
 
 Result<void> Scanner::scan_file(const ByteSource& source) {
-  constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4;
+  constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4, kConvertedTail = 64 << 10;
   most_work_ = kLeast + kTimes * std::min(source.size(), std::uint64_t{1} << 60);
-  return scan({.source = source, .base = 0});
+  const Piece piece{.source = source, .base = 0};
+  ASSAY_CHECK(scan(piece));
+  if (report_.status == Status::complete) return {};
+  const std::uint64_t head_size = std::min(source.size(), kSniffed), tail_size = std::min(source.size(), kConvertedTail);
+  ASSAY_TRY(const ByteBlock head, source.fetch(0, head_size));
+  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - tail_size, tail_size));
+  if (auto words = converted_line_ends(head.view(), tail.view())) report_.findings.add_first(Finding(Code::text_converted, *std::move(words)));
+  return {};
 }
 
 Result<Report> scan_file(const ByteSource& source, std::string_view name, const Options& options) {

@@ -78,6 +78,7 @@ class Scanner {
   Result<bool> scan_framed(const Piece& piece, Row row, ByteView head);
   static bool may_be_framed(ByteView head);
   Result<void> scan_zip_within(const Piece& piece, Row row);
+  Result<bool> scan_msgpack(const Piece& piece, Row row);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
   /// How many bytes the next packed stream may give.

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "assay/finding.hpp"
 #include "assay/limits.hpp"
@@ -36,6 +39,16 @@ bool is_plain_text(std::string_view text);
 bool looks_like_safetensors(ByteView head, std::uint64_t size);
 /// Reads the frame of a safetensors file strictly. Gives where the data end; fails with what is wrong.
 Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& limits);
+/// True when the file starts as a msgpack map does whose first key is a text, as Flax writes them.
+bool looks_like_msgpack(ByteView head);
+struct Msgpack {
+  static constexpr std::size_t kMostBytes = 10'000;
+  std::uint64_t end = 0;                                        ///< behind the value
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> bytes;  ///< [begin, end) of values that are plain bytes; beyond kMostBytes they become one
+  std::optional<std::pair<int, std::uint64_t>> unknown_extension;  ///< the first whose meaning is an application's own, and where
+};
+/// Walks one msgpack value. Fails with what is wrong. Cost: contents are stepped over.
+Result<Msgpack> read_msgpack(const ByteSource& source);
 /// Walks the header of a GGUF file: keys, values, tensors. Gives where the data begin. Fails with what is wrong.
 Result<std::uint64_t> check_gguf(const ByteSource& source, const Limits& limits);
 

@@ -152,6 +152,10 @@ Result<void> Scanner::scan_second_reading(const Piece& piece, Row row) {
       if (n == 1 && is_text_after_all(graph, stream.bytes.view())) return {};
       // "PK" begins a persistent id of protocol 0: a loader without a hook stops there, and torch takes the archive.
       if (graph.events().front().kind == pickle::EventKind::persistent && stream.bytes.view()[0] == std::byte{'P'}) return {};
+      // What begins a map of msgpack may ask for an extension by number; no loader knows it, and nothing that can be read follows.
+      if (report_.members[row].kind == "msgpack" && graph.events().size() == 1 && !graph.reached_stop() &&
+          graph.events().front().kind == pickle::EventKind::extension)
+        return {};
       find(row, piece, Code::ambiguous_archive, "read from its first byte the file is a pickle too, and runs as one", position);
       ASSAY_CHECK(judge(piece, row, stream, n));
     }
