@@ -65,6 +65,7 @@ void Checkpoint::add(Finding finding) {
 }
 
 void Checkpoint::refuse(Tensor& tensor, Finding finding) {
+  if (tensor.stride.size() != tensor.shape.size()) tensor.stride = {};  // what cannot be a view is listed as none
   tensor.readable = false;
   if (finding.where.tensor.empty()) finding.where.tensor = tensor.name;
   add(std::move(finding));

@@ -73,21 +73,21 @@ void add_view(Checkpoint& checkpoint, const Weight& weight, const std::string& n
   tensor.shape = checkpoint.arena().numbers(weight.shape);
   tensor.stride = checkpoint.arena().numbers(weight.stride);
   tensor.storage_offset = weight.offset;
-  std::optional<std::uint64_t> numel = 1, last = weight.offset;
-  for (std::size_t d = 0; d < weight.shape.size(); ++d) numel = numel ? checked_mul(*numel, weight.shape[d]) : std::nullopt;
+  std::optional<std::uint64_t> numel = 1, end = checked_add(weight.offset, 1);  // in elements
+  for (const std::uint64_t size : weight.shape) numel = numel ? checked_mul(*numel, size) : std::nullopt;
+  tensor.numel = numel.value_or(0);
   if (!weight.valid || weight.shape.size() != weight.stride.size() || !numel || !checked_mul(*numel, 128)) {
     checkpoint.refuse(tensor, Finding(Code::bad_shape, "its sizes, strides and offset in the configuration cannot be"));
     checkpoint.tensors.push_back(tensor);
     return;
   }
-  tensor.numel = *numel;
-  for (std::size_t d = 0; d < weight.shape.size() && last && *numel != 0; ++d) {
+  for (std::size_t d = 0; d < weight.shape.size() && end && *numel != 0; ++d) {
     const auto reach = checked_mul(weight.shape[d] - 1, weight.stride[d]);
-    last = reach ? checked_add(*last, *reach) : std::nullopt;
+    end = reach ? checked_add(*end, *reach) : std::nullopt;
   }
-  const auto end = last ? checked_mul(*last, dtype_bits(tensor.dtype)) : std::nullopt;
+  const auto bits = end ? checked_mul(*end, dtype_bits(tensor.dtype)) : std::nullopt;
   const std::uint64_t held = tensor.storage == kNone ? 0 : checkpoint.storages[tensor.storage].nbytes;
-  if (*numel != 0 && tensor.readable && (!end || *end / 8 >= held))
+  if (*numel != 0 && tensor.readable && (!bits || *bits / 8 + (*bits % 8 != 0) > held))
     checkpoint.refuse(tensor, Finding(Code::out_of_storage,
                                       concat("its last element lies beyond the ", grouped(held), " bytes of ", quote(weight.record))));
   if (tensor.contiguous()) tensor.stride = {};

@@ -93,5 +93,22 @@ TEST(AotiWeights, ViewsThatLeaveTheirStorageAreRefused) {
   EXPECT_TRUE(opened->find("a")->readable);
 }
 
+TEST(AotiWeights, AStrideShortIsRefusedAndListed) {
+  std::string bytes = written("compiled.pt2");
+  const std::string good = "\"a\": [\"weight_0\", [3, 4], [4, 1], 0]";
+  const std::size_t at = bytes.find(good);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, good.size(), "\"a\": [\"weight_0\", [3, 4], [4   ], 0]");
+  const auto opened = open_file_named("compiled.pt2", bytes);
+  ASSERT_TRUE(opened) << describe(opened);
+  const Tensor& a = *opened->find("a");
+  EXPECT_FALSE(a.readable);
+  EXPECT_TRUE(a.stride.empty());
+  EXPECT_EQ(a.stride_of(1), 1u);
+  EXPECT_EQ(a.numel, 12u);
+  EXPECT_TRUE(opened->findings.has(Code::bad_shape));
+  EXPECT_TRUE(opened->find("b")->readable);
+}
+
 }  // namespace
 }  // namespace assay::testing
