@@ -114,6 +114,7 @@ describe('tensor', () => {
   });
 
   test('brushing by mouse on the histogram, and by typing', async () => {
+    await browser.page.locator('assay-histogram canvas').scrollIntoViewIfNeeded();
     const box = await browser.page.locator('assay-histogram canvas').boundingBox();
     await browser.page.mouse.move(box.x + box.width * 0.6, box.y + 40);
     await browser.page.mouse.down();
@@ -124,6 +125,70 @@ describe('tensor', () => {
     await browser.press('Tab');
     await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.from === 12 || document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.to === 12);
     await accessible('brushed');
+  });
+
+  const look = (read) => browser.evaluate(`() => (${read})(document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look)`);
+  test('a quantile is taken by its handle, and the picture shows its tail', async () => {
+    await browser.evaluate(choose, 'model.layers.1.self_attn.q_proj.weight', 'tensor');
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.stats != null);
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('assay-histogram').quantiles?.length > 0);
+    const canvas = browser.page.locator('assay-histogram canvas');
+    await canvas.scrollIntoViewIfNeeded();
+    const at = await browser.evaluate(() => {
+      const panel = document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('assay-histogram');
+      const { edges } = panel.bins;
+      const [, p99] = panel.quantiles.find(([label]) => label === 'p99');
+      const width = panel.shadowRoot.querySelector('canvas').clientWidth - 46 - 12;
+      return { p99, x: 46 + ((p99 - edges[0]) / (edges.at(-1) - edges[0])) * width };
+    });
+    const box = await canvas.boundingBox();
+    await browser.page.mouse.move(box.x + at.x, box.y + 18);
+    await browser.page.mouse.down();
+    await browser.page.mouse.up();
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.overview.hits !== null);
+    // 1 % of 4096 values, those equal to the quantile among them.
+    const lit = await look(({ range, overview }) => ({ from: range.from, lit: overview.hits.reduce((a, b) => a + b) }));
+    assert.equal(lit.from, at.p99);
+    assert.ok(lit.lit >= 40 && lit.lit <= 43, String(lit.lit));
+    await browser.page.mouse.move(box.x + at.x, box.y + 18);
+    await browser.page.mouse.down();
+    await browser.page.mouse.move(box.x + at.x - 40, box.y + 18, { steps: 4 });
+    await browser.page.mouse.up();
+    await until(browser, (from) => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range.from < from, [at.p99]);
+    assert.ok((await look(({ overview }) => overview.hits?.reduce((a, b) => a + b) ?? 0)) > lit.lit || (await look(({ range }) => range.from)) < at.p99);
+  });
+
+  test('values are lit by name, and by magnitude on a log axis', async () => {
+    await browser.page.getByLabel('light up in the picture').selectOption('highest 1 %');
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.magnitudes !== true && document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.overview.hits?.reduce((a, b) => a + b) < 50);
+    await browser.page.getByLabel('scale of values').first().selectOption('log');
+    await browser.page.locator('assay-histogram canvas').scrollIntoViewIfNeeded();
+    const box = await browser.page.locator('assay-histogram canvas').boundingBox();
+    await browser.page.mouse.move(box.x + box.width - 60, box.y + 60);
+    await browser.page.mouse.down();
+    await browser.page.mouse.move(box.x + box.width - 13, box.y + 60, { steps: 4 });
+    await browser.page.mouse.up();
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.magnitudes === true);
+    await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.overview.hits !== null);
+    const { range, census, hits } = await look(({ range, census, overview }) => ({ range, census: [[...census.values], [...census.counts]], hits: overview.hits.reduce((a, b) => a + b) }));
+    // F32 is counted by leading bits, hits exactly: near, and both signs.
+    const counted = census[0].reduce((sum, value, i) => sum + (Math.abs(value) >= range.from && Math.abs(value) <= range.to ? census[1][i] : 0), 0);
+    assert.ok(hits > 0 && Math.abs(hits - counted) <= 0.3 * counted + 3, `${hits} lit, ${counted} counted`);
+    await browser.page.getByLabel('scale of values').first().selectOption('linear');
+    await browser.page.getByRole('button', { name: 'Clear' }).first().click();
+  });
+
+  test('other layers of the role and pinned tensors are drawn over it', async () => {
+    const panel = () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('assay-histogram');
+    await until(browser, `() => (${panel})().overlays.peers((${panel})().look.tensor).length === 5`);
+    await browser.page.getByRole('button', { name: 'Pin', exact: true }).click();
+    await browser.evaluate(choose, 'model.layers.1.self_attn.k_proj.weight', 'tensor');
+    await until(browser, `() => (${panel})()?.scene(600)?.curves.filter(({ style }) => style === 0).length === 1`);
+    const curves = await browser.evaluate(`() => (${panel})().scene(600).curves.map(({ total, style }) => [total, style])`);
+    assert.ok(curves.every(([total]) => total === 4096 || total === 4095), JSON.stringify(curves));
+    await accessible('with overlays');
+    await browser.page.getByRole('button', { name: /^unpin/ }).click();
+    await until(browser, () => document.querySelector('assay-root').app.model.pins.length === 0);
   });
 });
 

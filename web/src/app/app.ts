@@ -3,8 +3,10 @@
 import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
-import type { Args, Command, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import type { Args, Census, Command, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
 import { sumOf, writeLink, type Link, type Place } from './link.js';
+import { roleOf } from '../core/roles.js';
+import { explained } from '../tree/differences.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
 
@@ -22,6 +24,10 @@ export interface OpenModel extends Opened {
   /** Documents of whole-model jobs that have run, by command. */
   reports: Map<string, Document>;
   scans: Document[] | null;
+  /** How often each value occurs, of tensors that were counted. */
+  censuses: Map<number, Census>;
+  /** Tensors whose histograms are kept beside that of the one that is looked at. */
+  pins: readonly { tensor: number; name: string; census: Census }[];
 }
 
 /** What is looked at: one tensor, and the others of its role where the tree shows them as one. */
@@ -53,6 +59,10 @@ export interface Problem {
 
 /** Nothing that reads more than this starts by itself. */
 export const STARTS_BY_ITSELF = 256 * 2 ** 20;
+/** Requests that read up to this are made without saying so in the status bar. */
+export const QUIET = 16 * 2 ** 20;
+/** A census has at most 65536 values: 1 MiB. */
+const MOST_CENSUSES = 192;
 /** Documents that need no values. */
 const HEADERS_ONLY: ReadonlySet<Command> = new Set<Command>(['map', 'verify-headers']);
 /** Views that a chosen tensor is not seen in: choosing one leaves them. */
@@ -204,7 +214,7 @@ export class App extends EventTarget {
   private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
     const { model: id, opened } = await this.engine.open(files);
     const names = await this.engine.call('names', { model: id });
-    return { ...opened, id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null };
+    return { ...opened, tree: explained(opened.tree), id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null, censuses: new Map(), pins: [] };
   }
 
   // --- looking
@@ -213,13 +223,14 @@ export class App extends EventTarget {
     this.view = view;
     this.changed();
   }
-  /** Looks at a tensor by number; `peers` and their pattern where the tree knows them. */
-  async select(index: number, peers: readonly number[] = [index], pattern?: string): Promise<void> {
+  /** Looks at a tensor by number; `peers` and their pattern where the tree knows them, else those of its role. */
+  async select(index: number, peers?: readonly number[], pattern?: string): Promise<void> {
     const model = this.model;
     if (model === null) return;
+    const role = peers === undefined ? roleOf(model.names, index) : { peers, pattern };
     const [tensor] = await this.engine.call('tensors', { model: model.id, indices: [index] });
     if (tensor === undefined || this.model !== model) return;
-    this.selection = { tensor, peers, pattern: pattern ?? tensor.name };
+    this.selection = { tensor, peers: role.peers, pattern: role.pattern ?? tensor.name };
     if (ABOUT_ALL.has(this.view)) this.view = 'tensor';
     this.changed();
   }
@@ -295,6 +306,30 @@ export class App extends EventTarget {
     if (stats !== null) model.stats.set(tensor.index, stats);
     this.changed();
     return stats;
+  }
+  /** How often each value occurs in a tensor, counted once; null when it was cancelled, or failed. */
+  async censusOf(tensor: Tensor): Promise<Census | null> {
+    const model = this.model;
+    if (model === null) return null;
+    const known = model.censuses.get(tensor.index);
+    if (known !== undefined) return known;
+    const census = await this.quietly(`histogram of ${tensor.name}`, 'census', { model: model.id, tensor: tensor.index }, tensor.nbytes, tensor.name);
+    if (census === null) return null;
+    if (model.censuses.size >= MOST_CENSUSES) model.censuses.delete(model.censuses.keys().next().value!);
+    model.censuses.set(tensor.index, census);
+    return census;
+  }
+  /** A request that reads `bytes`; what reads much is a job that the status bar shows. Null when it was cancelled, or failed. */
+  async quietly<M extends Method>(title: string, method: M, args: Args<M>, bytes: number, about: string): Promise<Result<M> | null> {
+    const { model } = this;
+    if (bytes > QUIET) return this.run(title, method, args, bytes);
+    try {
+      return await this.engine.call(method, args);
+    } catch (error) {
+      // Of a model that was closed meanwhile nobody waits for an answer.
+      if (this.model === model && !(error instanceof EngineCrash)) this.fail(error, about);
+      return null;
+    }
   }
   /** A document about the whole model, once. */
   async reportOf(command: Exclude<Command, 'info' | 'tree' | 'tensors' | 'moe-structure'>, title: string): Promise<void> {

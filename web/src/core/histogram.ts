@@ -122,6 +122,19 @@ export function countWithin({ values, counts }: Pick<Census, 'values' | 'counts'
   return sum;
 }
 
+/** How many values of all are in a range, of values or of magnitudes. */
+export function countInRange(census: Pick<Census, 'values' | 'counts'>, { from, to, magnitudes }: { from: number; to: number; magnitudes?: boolean }): number {
+  const above = countWithin(census, from, to);
+  return magnitudes === true ? above + countWithin(census, -to, from === 0 ? -Number.MIN_VALUE : -from) : above;
+}
+/** The population's, over finite values. */
+export function deviationOf({ values, counts }: Pick<Census, 'values' | 'counts'>): number {
+  const total = totalOf({ counts });
+  const mean = values.reduce((sum, value, i) => sum + value * counts[i]!, 0) / (total || 1);
+  return Math.sqrt(values.reduce((sum, value, i) => sum + (value - mean) ** 2 * counts[i]!, 0) / (total || 1));
+}
+export const totalOf = ({ counts }: Pick<Census, 'counts'>): number => counts.reduce((sum, n) => sum + n, 0);
+
 /** Round numbers for labels: 1, 2 or 5 times a power of ten on a linear axis, powers of ten on the others. */
 export function ticksOf(axis: Axis, from: number, to: number, most: number): number[] {
   if (axis.scale === 'linear') {

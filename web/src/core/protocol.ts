@@ -47,6 +47,8 @@ export interface TreeNode {
   of?: number;
   missing?: string[];
   only?: string[];
+  /** Of numbered siblings that are not as most of them: in what. The page adds it (tree/differences.ts). */
+  differs?: string;
   children: TreeNode[];
 }
 

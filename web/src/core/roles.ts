@@ -29,6 +29,21 @@ export function patternOf(name: string): { pattern: string; numbers: number[] } 
   return { pattern, numbers };
 }
 
+/** The tensors of a tensor's role in natural order, itself among them. */
+export function roleOf({ order, names }: Names, tensor: number): { pattern: string | undefined; peers: number[] } {
+  const at = order.indexOf(tensor);
+  const own = names[at];
+  if (own === undefined) return { pattern: undefined, peers: [tensor] };
+  const { pattern } = patternOf(own);
+  // The last part of most names differs: that tells quickly.
+  const last = own.slice(own.lastIndexOf('.'));
+  const peers: number[] = [];
+  names.forEach((name, i) => {
+    if (name.endsWith(last) && patternOf(name).pattern === pattern) peers.push(order[i]!);
+  });
+  return { pattern, peers };
+}
+
 export function rolesOf({ order, names }: Names): Roles {
   const layers = new Set<number>();
   const roles = new Map<string, [number, number][]>();
@@ -115,7 +130,7 @@ export function deviations(values: readonly (number | null)[]): (number | null)[
   const unit = Math.max(1.4826 * median(known.map((value) => Math.abs(value - middle))), 0.02 * Math.abs(middle), 1e-12);
   return values.map((value) => (value === null ? null : (value - middle) / unit));
 }
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;

@@ -154,5 +154,5 @@ export function oddity(node: TreeNode): string {
   if (node.missing !== undefined) return `not in ${node.missing.join(', ')}`;
   if (node.only !== undefined) return `only in ${node.only.join(', ')}`;
   if (node.present !== undefined) return `in ${node.present} of ${node.of}`;
-  return '';
+  return node.differs ?? '';
 }

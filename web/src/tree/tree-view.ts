@@ -7,6 +7,7 @@ import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
+import { explained } from './differences.js';
 import { firstExpanded, tensorsOf, visibleRows, type Row } from './rows.js';
 
 const ROW = 26; // px
@@ -73,7 +74,7 @@ export class TreeView extends AppElement {
   }
   private async loadFiltered(model: OpenModel, filter: string): Promise<void> {
     this.filtered = { filter, root: this.root! };
-    const root = await this.app.engine.call('tree', { model: model.id, filter });
+    const root = explained(await this.app.engine.call('tree', { model: model.id, filter }));
     if (this.app.model !== model || this.app.chosenBy !== filter) return;
     this.filtered = { filter, root };
     this.use(root, 200);
@@ -289,6 +290,9 @@ export class TreeView extends AppElement {
         .row.selected {
           forced-color-adjust: none;
           background: Highlight;
+        }
+        .row.selected,
+        .row.selected span {
           color: HighlightText;
         }
       }

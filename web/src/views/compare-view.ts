@@ -3,13 +3,13 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
 import { filesOfInput, modelsOf } from '../core/dropped.js';
-import type { Colors, Document, Picture, Window } from '../core/protocol.js';
+import type { Document, Picture, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { csvOf, save, saveJson, saveText } from '../ui/save.js';
-import { inkOf, isDark, Sketch, type Ink, type Size } from '../ui/sketch.js';
-import { colorsOf } from './colors.js';
+import { Sketch, type Ink, type Size } from '../ui/sketch.js';
+import { MapColors } from './colors.js';
 import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
 import { sliceOf, whole, windowOf, zoomed, clamped, type Space, type Viewport } from './space.js';
 
@@ -49,13 +49,13 @@ const MOST_ROWS = 300;
 const FLICKER = 450; // milliseconds a picture
 
 export class CompareView extends AppElement {
-  static override properties = { ...AppElement.properties, diff: { state: true }, pair: { state: true }, mode: { state: true }, view: { state: true }, flickers: { state: true }, colors: { state: true } };
+  static override properties = { ...AppElement.properties, diff: { state: true }, pair: { state: true }, mode: { state: true }, view: { state: true }, flickers: { state: true } };
   declare diff: Document | null;
   declare pair: Pair | null;
   declare mode: Mode;
   declare view: Viewport;
   declare flickers: boolean;
-  declare colors: Colors | null;
+  private readonly colors = new MapColors(this);
   private compared: readonly [OpenModel, OpenModel] | null = null;
   private timer = 0;
   private wanted = 0;
@@ -65,7 +65,7 @@ export class CompareView extends AppElement {
     this,
     'canvas.picture',
     (ctx, size, ink) => this.draw(ctx, size, ink),
-    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
+    this.colors.refresh,
   );
 
   constructor() {
@@ -75,7 +75,6 @@ export class CompareView extends AppElement {
     this.mode = 'delta';
     this.view = { row: 0, col: 0, rows: 1, cols: 1 };
     this.flickers = false;
-    this.colors = null;
     new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.legend(ctx, size, ink));
     new Sketch(this, 'canvas.layers', (ctx, size, ink) => drawLayers(ctx, this.layers, size, ink));
   }
@@ -253,19 +252,20 @@ export class CompareView extends AppElement {
   }
   private imageOf(picture: Picture): HTMLCanvasElement {
     const { limit } = this;
-    const key = `${limit} ${isDark(inkOf(this).page)}`;
+    const key = `${limit} ${this.colors.theme}`;
     const known = this.images.get(picture);
     if (known?.key === key) return known.image;
     const { grid } = picture;
     const image = document.createElement('canvas');
     image.width = grid.cols;
     image.height = grid.rows;
-    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors!, 'diverging', limit), grid.cols, grid.rows), 0, 0);
+    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors.now!, 'diverging', limit), grid.cols, grid.rows), 0, 0);
     this.images.set(picture, { key, image });
     return image;
   }
   private draw(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
-    const { pair, colors, mode } = this;
+    const { pair, mode } = this;
+    const colors = this.colors.now;
     const first = pair?.parts[0]?.pictures[mode];
     if (pair === null || colors === null || first === undefined) return;
     const layers = pair.parts.flatMap(({ window, pictures }) => {
@@ -289,8 +289,9 @@ export class CompareView extends AppElement {
   }
   private legend(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
     const grid = this.pair?.parts[0]?.pictures[this.mode]?.grid;
-    if (grid === undefined || this.colors === null) return;
-    drawLegend(ctx, { colors: this.colors, kind: 'diverging', limit: this.limit, beyond: `largest ${short(grid.absmax)}`, nan: grid.nan, inf: grid.inf, zeroOne: false }, size, ink);
+    const colors = this.colors.now;
+    if (grid === undefined || colors === null) return;
+    drawLegend(ctx, { colors, kind: 'diverging', limit: this.limit, beyond: `largest ${short(grid.absmax)}`, nan: grid.nan, inf: grid.inf, zeroOne: false }, size, ink);
   }
 
   // --- moving

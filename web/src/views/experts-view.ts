@@ -3,47 +3,32 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
 import { EXPERT_STATS, expertSign, expertValue, layersOf, tensorOfExpert, type ExpertStat, type MoeLayer } from '../core/experts.js';
-import type { Colors } from '../core/protocol.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
-import { cellAfter, type Cell } from '../ui/grid-keys.js';
+import type { Cell } from '../ui/grid-keys.js';
 import { csvOf, save, saveText } from '../ui/save.js';
-import { inkOf, isDark, Sketch } from '../ui/sketch.js';
 import { styled } from '../ui/styled.js';
-import { colorsOf } from './colors.js';
-import { cellAt, drawGrid, gridHeight, type Grid } from './grid-draw.js';
-import { colorIndex } from './picture-draw.js';
+import { gridHeight, type Grid } from './grid-draw.js';
+import { GridPicture } from './grid-picture.js';
 
 const TITLE = 'measuring experts';
 const MOST_PAIRS = 24;
 const MOST_IN_SQUARE = 64;
 
 export class ExpertsView extends AppElement {
-  static override properties = { ...AppElement.properties, stat: { state: true }, cursor: { state: true }, colors: { state: true } };
+  static override properties = { ...AppElement.properties, stat: { state: true } };
   declare stat: ExpertStat;
-  declare cursor: Cell;
-  declare colors: Colors | null;
   private asked: OpenModel | null = null;
-  private readonly sketch = new Sketch(
-    this,
-    'canvas.all',
-    (ctx, size, ink) => {
-      const grid = this.grid();
-      if (grid !== null) drawGrid(ctx, grid, size, ink);
-    },
-    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
-  );
+  private readonly picture = new GridPicture(this, 'canvas.all', () => this.grid(), (cell) => void this.enter(cell));
+  private readonly pairs = new GridPicture(this, 'canvas.pairs', () => this.square());
 
   constructor() {
     super();
     this.stat = 'norm';
-    this.cursor = { row: 0, col: 0 };
-    this.colors = null;
-    new Sketch(this, 'canvas.pairs', (ctx, size, ink) => {
-      const grid = this.square();
-      if (grid !== null) drawGrid(ctx, grid, size, ink);
-    });
+  }
+  private get cursor(): Cell {
+    return this.picture.cursor ?? { row: 0, col: 0 };
   }
   private get measured(): boolean {
     return this.app.model?.reports.has('moe') === true;
@@ -62,7 +47,7 @@ export class ExpertsView extends AppElement {
     if (model.moe['detected'] !== true) return html`<p class="muted">This is no mixture of experts: no layer holds numbered or stacked experts with a router.</p>`;
     if (model !== this.asked) {
       this.asked = model;
-      this.cursor = { row: 0, col: 0 };
+      this.picture.cursor = { row: 0, col: 0 };
       if (this.app.tensorBytes <= STARTS_BY_ITSELF && !this.measured) queueMicrotask(() => void this.app.reportOf('moe', TITLE));
     }
     const { layers, layer } = this;
@@ -85,9 +70,9 @@ export class ExpertsView extends AppElement {
         role="application"
         aria-roledescription="grid of layers and experts"
         aria-label="${layers.length} layers by ${String(model.moe['expert_count'])} experts, ${EXPERT_STATS[this.stat]}; arrow keys move, Enter shows the expert's tensor"
-        @pointermove=${this.onMove}
-        @click=${() => void this.enter(this.cursor)}
-        @keydown=${this.onKey}
+        @pointermove=${this.picture.onMove}
+        @click=${this.picture.onClick}
+        @keydown=${this.picture.onKey}
       ></canvas>
       <p class="readout mono" role="status">${this.words()}</p>
       <p class="muted small">✕ dead · = identical to another · ≈ much like another · ! not finite · ? missing · colour up to the largest of all</p>
@@ -137,9 +122,9 @@ export class ExpertsView extends AppElement {
         ${square ? html`<canvas class="pairs" ${styled({ height: `${gridHeight({ head: 26, rows: Array.from({ length: layer.experts }, String) })}px` })} role="img" aria-label="experts by experts: pairs that are alike"></canvas>` : nothing}
       </div>`;
   }
-  private grid(): Grid | null {
-    const { layers, colors } = this;
-    if (colors === null || layers.length === 0) return null;
+  private grid(): Omit<Grid, 'cursor'> | null {
+    const { layers } = this;
+    if (layers.length === 0) return null;
     const experts = Math.max(...layers.map((layer) => layer.experts));
     const values = layers.map((layer) => Array.from({ length: experts }, (_, expert) => expertValue(layer, expert, this.stat)));
     const largest = Math.max(0, ...values.flat().map((value) => value ?? 0));
@@ -148,18 +133,17 @@ export class ExpertsView extends AppElement {
       rows: layers.map((layer) => String(layer.layer ?? layer.prefix)),
       cols: Array.from({ length: experts }, (_, i) => String(i)),
       head: 26,
-      cursor: this.cursor,
       color: (row, col) => {
         const value = values[row]![col]!;
         if (col >= layers[row]!.experts || (value === null && !unread)) return null;
-        return colorOf(colors, value ?? 0, this.stat === 'likeness' ? 1 : largest);
+        return this.picture.colors.css('sequential', value ?? 0, this.stat === 'likeness' ? 1 : largest);
       },
       sign: (row, col) => expertSign(layers[row]!, col).sign,
     };
   }
-  private square(): Grid | null {
-    const { layer, colors } = this;
-    if (layer === undefined || colors === null) return null;
+  private square(): Omit<Grid, 'cursor'> | null {
+    const { layer } = this;
+    if (layer === undefined) return null;
     const labels = Array.from({ length: layer.experts }, (_, i) => String(i));
     const of = (row: number, col: number) => {
       if (row === col) return null;
@@ -170,10 +154,9 @@ export class ExpertsView extends AppElement {
       rows: labels,
       cols: labels,
       head: 26,
-      cursor: null,
       color: (row, col) => {
         const value = of(row, col);
-        return value === null ? null : colorOf(colors, value, 1);
+        return value === null ? null : this.pairs.colors.css('sequential', value, 1);
       },
     };
   }
@@ -187,22 +170,6 @@ export class ExpertsView extends AppElement {
     return `layer ${layer.layer ?? layer.prefix}, expert ${cursor.col}${value} · ${format.count(row.parameters)} parameters${words === '' ? '' : ` · ${words}`}`;
   }
 
-  // --- pointing
-
-  private readonly onMove = (event: PointerEvent) => {
-    const grid = this.grid();
-    const cell = grid === null ? null : cellAt(event.offsetX, event.offsetY, grid, this.sketch.size);
-    if (cell !== null && (cell.row !== this.cursor.row || cell.col !== this.cursor.col)) this.cursor = cell;
-  };
-  private readonly onKey = (event: KeyboardEvent) => {
-    const { layers } = this;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = cellAfter(event.key, this.cursor, layers.length, Math.max(...layers.map((layer) => layer.experts)));
-    if (next !== null) this.cursor = next;
-    else if (event.key === 'Enter') void this.enter(this.cursor);
-    else return;
-    event.preventDefault();
-  };
   private async enter({ row, col }: Cell): Promise<void> {
     const { model } = this.app;
     const layer = this.layers[row];
@@ -221,7 +188,7 @@ export class ExpertsView extends AppElement {
     this.app.show('tensor');
   }
   private async savePng(): Promise<void> {
-    save(`${this.app.model!.label}.experts.png`, await this.sketch.png());
+    save(`${this.app.model!.label}.experts.png`, await this.picture.png());
   }
   private saveCsv(): void {
     const rows = this.layers.flatMap((layer) => layer.each.map((one) => [layer.layer ?? layer.prefix, one.expert, one.parameters, one.norm, one.absmax, one.router_norm, expertSign(layer, one.expert).words]));
@@ -279,8 +246,3 @@ export class ExpertsView extends AppElement {
   ];
 }
 customElements.define('assay-experts', ExpertsView);
-
-function colorOf({ sequential }: Colors, value: number, limit: number): string {
-  const i = 3 * colorIndex('sequential', value, limit);
-  return `rgb(${sequential[i]},${sequential[i + 1]},${sequential[i + 2]})`;
-}

@@ -26,7 +26,7 @@ export function gridPlot(grid: Pick<Grid, 'head' | 'rows'>, { width }: Size): Re
 export function gridHeight(grid: Pick<Grid, 'head' | 'rows'>): number {
   return grid.head + grid.rows.length * ROW_HEIGHT + 4;
 }
-export function cellAt(x: number, y: number, grid: Grid, size: Size): { row: number; col: number } | null {
+export function cellAt(x: number, y: number, grid: Pick<Grid, 'head' | 'rows' | 'cols'>, size: Size): { row: number; col: number } | null {
   const plot = gridPlot(grid, size);
   const row = Math.floor((y - plot.y) / ROW_HEIGHT);
   const col = Math.floor(((x - plot.x) / plot.width) * grid.cols.length);

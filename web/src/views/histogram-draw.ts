@@ -1,66 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// A histogram with quantiles, what is brushed, and another one over it. Pure drawing.
-import { place, ticksOf, type Bins } from '../core/histogram.js';
+// A histogram with quantiles, what is brushed, and others over it. Pure drawing.
+import type { Bins } from '../core/histogram.js';
 import type { Ink, Size } from '../ui/sketch.js';
+import { across, curve, drawBand, drawTicks, outline, type Band } from './axis-draw.js';
 import { short, type Rect } from './picture-draw.js';
 
+/** Another histogram on the same edges, drawn as if it had as many values. */
+export interface Curve {
+  counts: Float64Array;
+  /** All its values, those outside the edges among them. */
+  total: number;
+  /** A part of the tensor, another layer of its role, or a pinned tensor by its number. */
+  style: 'part' | 'peer' | number;
+}
 export interface HistogramScene {
   bins: Bins;
+  total: number;
   logCounts: boolean;
-  /** Marks along the axis: [label, value]. */
+  /** Handles along the axis: [label, value]. */
   quantiles: readonly (readonly [string, number])[];
-  /** Values that are brushed. */
-  range: { from: number; to: number } | null;
-  /** Counts of a part, on the same edges, scaled to the whole by its own total. */
-  over: Float64Array | null;
+  /** Values that are brushed, and where they lie on this axis: two bands of a range of magnitudes on a linear one. */
+  bands: readonly Band[];
+  curves: readonly Curve[];
+  /** The value under the pointer in the picture. */
+  pointed: number | null;
 }
 
 const LEFT = 46;
 const RIGHT = 12;
-const TOP = 18;
+const TOP = 22;
 const BOTTOM = 20;
+/** How near a handle is taken hold of. */
+const GRIP = 7;
 
 export function plotOf({ width, height }: Size): Rect {
   return { x: LEFT, y: TOP, width: Math.max(1, width - LEFT - RIGHT), height: Math.max(1, height - TOP - BOTTOM) };
 }
-/** The value under a point of the canvas; on a log axis a magnitude. */
-export function valueUnder(x: number, { edges }: Bins, size: Size): number {
-  const plot = plotOf(size);
-  const at = Math.min(1, Math.max(0, (x - plot.x) / plot.width)) * (edges.length - 1);
-  const i = Math.min(edges.length - 2, Math.floor(at));
-  return edges[i]! + (at - i) * (edges[i + 1]! - edges[i]!);
+/** The quantile whose handle is at a point, -1 for none. Handles are above the plot. */
+export function handleAt(x: number, y: number, quantiles: HistogramScene['quantiles'], bins: Bins, size: Size): number {
+  if (y > TOP + 4) return -1;
+  const at = across(bins, plotOf(size));
+  let best = -1;
+  quantiles.forEach(([, value], i) => {
+    const away = Math.abs(at(value) - x);
+    if (away <= GRIP && (best < 0 || away < Math.abs(at(quantiles[best]![1]) - x))) best = i;
+  });
+  return best;
+}
+/** Which edge of a band is at a point. */
+export function edgeAt(x: number, { from, to }: Band, bins: Bins, size: Size): 'from' | 'to' | null {
+  const at = across(bins, plotOf(size));
+  const [left, right] = [Math.abs(at(from) - x), Math.abs(at(to) - x)];
+  if (Math.min(left, right) > 4) return null;
+  return left < right ? 'from' : 'to';
 }
 
 export function drawHistogram(ctx: CanvasRenderingContext2D, scene: HistogramScene, size: Size, ink: Ink): void {
-  const { bins, range, over } = scene;
+  const { bins, curves } = scene;
   const plot = plotOf(size);
-  const { edges, counts, axis } = bins;
-  const n = counts.length;
-  const [low, high] = [place(edges[0]!, axis), place(edges[n]!, axis)];
-  const x = (value: number) => plot.x + ((place(value, axis) - low) / (high - low || 1)) * plot.width;
-  const most = Math.max(1, ...counts);
+  const { counts } = bins;
+  const scaled = curves.map((one) => one.counts.map((count) => (count * scene.total) / Math.max(1, one.total)));
+  const most = Math.max(1, ...counts, ...scaled.map((one) => one.reduce((a, b) => Math.max(a, b), 0)));
   const height = (count: number) => (count <= 0 ? 0 : plot.height * (scene.logCounts ? Math.log1p(count) / Math.log1p(most) : count / most));
-  if (range !== null) {
-    const [from, to] = [Math.max(plot.x, x(Math.max(range.from, edges[0]!))), Math.min(plot.x + plot.width, x(Math.min(range.to, edges[n]!)))];
-    ctx.globalAlpha = 0.18;
-    ctx.fillStyle = ink.accent;
-    ctx.fillRect(from, plot.y, Math.max(1, to - from), plot.height);
-    ctx.globalAlpha = 1;
-    ctx.fillRect(from, plot.y, 1, plot.height);
-    ctx.fillRect(to, plot.y, 1, plot.height);
-  }
+  for (const band of scene.bands) drawBand(ctx, band, bins, plot, plot.y, ink);
   ctx.fillStyle = ink.share;
-  const width = plot.width / n;
+  const width = plot.width / counts.length;
   counts.forEach((count, i) => {
     // Whatever occurs at all is seen.
     const tall = count > 0 ? Math.max(1, height(count)) : 0;
     ctx.fillRect(plot.x + i * width, plot.y + plot.height - tall, Math.max(1, width - (width > 3 ? 1 : 0)), tall);
   });
-  if (over !== null) drawOver(ctx, over, plot, height, most, ink);
+  curves.forEach(({ style }, i) => {
+    (style === 'part' ? outline : curve)(ctx, scaled[i]!, plot, (count) => plot.y + plot.height - height(count));
+    pen(ctx, style, ink);
+    ctx.stroke();
+  });
+  ctx.setLineDash([]);
+  ctx.globalAlpha = 1;
+  ctx.lineWidth = 1;
   ctx.fillStyle = ink.strong;
   ctx.fillRect(plot.x, plot.y + plot.height, plot.width, 1);
-  drawAxis(ctx, scene, plot, x, ink);
-  drawQuantiles(ctx, scene, plot, x, size.width, ink);
+  drawTicks(ctx, bins, plot, RIGHT, ink, 4);
+  drawQuantiles(ctx, scene, plot, size.width, ink);
+  if (scene.pointed !== null) drawPointed(ctx, scene.pointed, bins, plot, ink);
   ctx.fillStyle = ink.muted;
   ctx.font = ink.mono;
   ctx.textAlign = 'right';
@@ -70,47 +92,37 @@ export function drawHistogram(ctx: CanvasRenderingContext2D, scene: HistogramSce
   ctx.font = ink.font;
 }
 
-const countText = (n: number) => (n < 1e4 ? String(n) : n < 1e6 ? `${(n / 1e3).toPrecision(3)} K` : n < 1e9 ? `${(n / 1e6).toPrecision(3)} M` : `${(n / 1e9).toPrecision(3)} B`);
+const countText = (n: number) => (n < 1e4 ? String(Math.round(n)) : n < 1e6 ? `${(n / 1e3).toPrecision(3)} K` : n < 1e9 ? `${(n / 1e6).toPrecision(3)} M` : `${(n / 1e9).toPrecision(3)} B`);
 
-function drawOver(ctx: CanvasRenderingContext2D, over: Float64Array, plot: Rect, height: (n: number) => number, most: number, ink: Ink): void {
-  const scale = most / Math.max(1, ...over);
-  const width = plot.width / over.length;
-  ctx.beginPath();
-  ctx.moveTo(plot.x, plot.y + plot.height);
-  over.forEach((count, i) => {
-    const y = plot.y + plot.height - height(count * scale);
-    ctx.lineTo(plot.x + i * width, y);
-    ctx.lineTo(plot.x + (i + 1) * width, y);
-  });
-  ctx.lineTo(plot.x + plot.width, plot.y + plot.height);
-  ctx.strokeStyle = ink.warn;
-  ctx.lineWidth = 2;
-  ctx.stroke();
-  ctx.lineWidth = 1;
+/** Curves differ by their dashes too, not by colour alone. */
+export const DASHES: readonly (readonly number[])[] = [[6, 3], [2, 2], [8, 2, 2, 2], [12, 4]];
+export const PIN_INKS = ['accent', 'good', 'bad', 'muted'] as const;
+function pen(ctx: CanvasRenderingContext2D, style: Curve['style'], ink: Ink): void {
+  ctx.lineWidth = style === 'peer' ? 1 : 2;
+  ctx.globalAlpha = style === 'peer' ? 0.55 : 1;
+  ctx.setLineDash(typeof style === 'number' ? [...DASHES[style % DASHES.length]!] : []);
+  ctx.strokeStyle = style === 'part' ? ink.warn : style === 'peer' ? ink.text : ink[PIN_INKS[style % PIN_INKS.length]!];
 }
 
-function drawAxis(ctx: CanvasRenderingContext2D, { bins }: HistogramScene, plot: Rect, x: (v: number) => number, ink: Ink): void {
+function drawPointed(ctx: CanvasRenderingContext2D, value: number, bins: Bins, plot: Rect, ink: Ink): void {
   const { edges, axis } = bins;
-  ctx.font = ink.mono;
-  ctx.fillStyle = ink.muted;
-  ctx.textAlign = 'center';
-  let last = -Infinity;
-  for (const value of ticksOf(axis, edges[0]!, edges[edges.length - 1]!, Math.max(2, plot.width / 60))) {
-    const at = x(value);
-    const text = short(Number(value.toPrecision(10)));
-    const half = ctx.measureText(text).width / 2;
-    if (at - half < last + 8) continue;
-    ctx.fillRect(at, plot.y + plot.height, 1, 4);
-    ctx.fillText(text, Math.min(at, plot.x + plot.width + RIGHT - half), plot.y + plot.height + 12);
-    last = at + half;
-  }
-  ctx.textAlign = 'start';
+  const shown = axis.scale === 'log' ? Math.abs(value) : value;
+  if (!(shown >= edges[0]! && shown <= edges[edges.length - 1]!)) return;
+  const at = across(bins, plot)(shown);
+  ctx.fillStyle = ink.warn;
+  ctx.beginPath();
+  ctx.moveTo(at, plot.y + plot.height - 1);
+  ctx.lineTo(at - 5, plot.y + plot.height - 11);
+  ctx.lineTo(at + 5, plot.y + plot.height - 11);
+  ctx.fill();
 }
 
-function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: HistogramScene, plot: Rect, x: (v: number) => number, width: number, ink: Ink): void {
+function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: HistogramScene, plot: Rect, width: number, ink: Ink): void {
   const { edges } = bins;
+  const x = across(bins, plot);
   let last = -Infinity;
   ctx.textAlign = 'center';
+  ctx.font = ink.mono;
   for (const [label, value] of quantiles) {
     if (value < edges[0]! || value > edges[edges.length - 1]!) continue;
     const at = x(value);
@@ -121,12 +133,20 @@ function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: Histo
     ctx.lineTo(at, plot.y + plot.height);
     ctx.stroke();
     ctx.setLineDash([]);
+    ctx.fillStyle = ink.text;
+    ctx.beginPath();
+    ctx.moveTo(at, plot.y + 3);
+    ctx.lineTo(at - 4, plot.y - 4);
+    ctx.lineTo(at + 4, plot.y - 4);
+    ctx.fill();
     const half = ctx.measureText(label).width / 2;
     const middle = Math.min(at, width - half - 1);
     if (middle - half < last + 4) continue;
-    ctx.fillStyle = ink.text;
-    ctx.fillText(label, middle, plot.y - 9);
+    ctx.fillText(label, middle, plot.y - 13);
     last = middle + half;
   }
   ctx.textAlign = 'start';
 }
+
+/** A value as its handle says it. */
+export const valueText = (value: number) => short(Number(value.toPrecision(6)));

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact histogram of a tensor: scales, quantiles, a part over the whole, and a range of values to light up in the picture.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, quantileOf, rangeOf, type Bins, type Scale } from '../core/histogram.js';
+import { axisFor, binsOf, countInRange, countWithin, deviationOf, hasFarTails, magnitudes, percentileOf, quantileOf, rangeOf, totalOf, type Bins, type Scale } from '../core/histogram.js';
 import type { Census } from '../core/protocol.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { csvOf, save, saveText } from '../ui/save.js';
 import { Sketch } from '../ui/sketch.js';
-import { drawHistogram, plotOf, valueUnder, type HistogramScene } from './histogram-draw.js';
+import { valueUnder } from './axis-draw.js';
+import { drawHistogram, edgeAt, handleAt, plotOf, type Curve, type HistogramScene } from './histogram-draw.js';
+import { Overlays } from './overlays.js';
 import type { Range, TensorLook } from './tensor-look.js';
 import { windowOf } from './space.js';
 
 const SHOWN: [number, string][] = [[0.001, 'p0.1'], [0.01, 'p1'], [0.25, 'p25'], [0.5, 'p50'], [0.75, 'p75'], [0.99, 'p99'], [0.999, 'p99.9']];
+
+/** Tensors up to this size are lit while a range is dragged. */
+const LIVE = 8 * 2 ** 20;
+const ordered = (range: Range): Range => (range.from > range.to ? { ...range, from: range.to, to: range.from } : range);
+/** Ranges to choose by name. */
+const LIT: Record<string, (census: Census) => Range> = {
+  'lowest 0.1 %': (census) => ({ from: census.values[0]!, to: quantileOf(census, 0.001) }),
+  'lowest 1 %': (census) => ({ from: census.values[0]!, to: quantileOf(census, 0.01) }),
+  'highest 1 %': (census) => ({ from: quantileOf(census, 0.99), to: census.values.at(-1)! }),
+  'highest 0.1 %': (census) => ({ from: quantileOf(census, 0.999), to: census.values.at(-1)! }),
+  'beyond 4 deviations': (census) => ({ from: 4 * deviationOf(census), to: magnitudes(census).largest, magnitudes: true }),
+  zeros: () => ({ from: 0, to: 0 }),
+  'below zero': (census) => ({ from: Math.min(census.values[0]!, -Number.MIN_VALUE), to: -Number.MIN_VALUE }),
+};
 
 export class HistogramPanel extends AppElement {
   static override properties = {
@@ -32,7 +48,12 @@ export class HistogramPanel extends AppElement {
   declare tails: boolean | null;
   declare brushing: Range | null;
   private bins: Bins | null = null;
-  private pressed: number | null = null;
+  private quantiles: HistogramScene['quantiles'] = [];
+  /** What the pointer holds: a range from a value on, one edge of it, or a quantile's handle. */
+  private held: { value: number } | { other: number } | { quantile: number } | null = null;
+  private overlays: Overlays | null = null;
+  /** A range is being lit while it is dragged; the latest wish waits. */
+  private lighting = false;
   private readonly sketch = new Sketch(this, 'canvas', (ctx, size, ink) => {
     const scene = this.scene(size.width);
     if (scene !== null) drawHistogram(ctx, scene, size, ink);
@@ -45,21 +66,45 @@ export class HistogramPanel extends AppElement {
     this.tails = null;
     this.brushing = null;
   }
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.overlays ??= new Overlays(this.app, () => this.requestUpdate());
+  }
 
   private scene(width: number): HistogramScene | null {
-    const { census, areaCensus, stats } = this.look;
+    const { census, areaCensus, stats, tensor, pointed } = this.look;
     if (census === null || census.values.length === 0) return null;
-    const { from, to } = rangeOf(census, this.scale, this.showsTails(census) ? 0 : 0.001);
+    const peers = this.overlays!.peers(tensor);
+    const pins = this.overlays!.pins.filter((pin) => pin.tensor !== tensor.index);
+    // An axis that all of them fit on: a layer scaled by 4 is seen as wider than the others, not cut off.
+    const cut = this.showsTails(census) ? 0 : 0.001;
+    const ranges = [census, ...peers.map((peer) => peer.census), ...pins.map((pin) => pin.census)].filter((one) => one.values.length > 0).map((one) => rangeOf(one, this.scale, cut));
+    const [from, to] = [Math.min(...ranges.map((range) => range.from)), Math.max(...ranges.map((range) => range.to))];
     const n = Math.max(16, Math.min(256, Math.floor(plotOf({ width, height: 100 }).width / 3)));
-    this.bins = binsOf(census, axisFor(this.scale, magnitudes(census)), from, to, n);
-    const quantiles = SHOWN.map(([p, label]) => [label, stats?.quantiles[String(p)] ?? quantileOf(census, p)] as const);
+    const axis = axisFor(this.scale, magnitudes(census));
+    this.bins = binsOf(census, axis, from, to, n);
+    this.quantiles = this.scale === 'log' ? [] : SHOWN.map(([p, label]) => [label, stats?.quantiles[String(p)] ?? quantileOf(census, p)] as const);
+    const curve = (of: Census, style: Curve['style']): Curve => ({ counts: binsOf(of, axis, from, to, n).counts, total: totalOf(of), style });
     return {
       bins: this.bins,
+      total: totalOf(census),
       logCounts: this.logCounts,
-      quantiles: this.scale === 'log' ? [] : quantiles,
-      range: this.brushing ?? this.look.range,
-      over: areaCensus === null ? null : binsOf(areaCensus, this.bins.axis, from, to, n).counts,
+      quantiles: this.quantiles,
+      bands: this.bands(this.brushing ?? this.look.range),
+      curves: [
+        ...peers.map((peer) => curve(peer.census, 'peer')),
+        ...this.overlays!.pins.flatMap((pin, i) => (pin.tensor === tensor.index ? [] : [curve(pin.census, i)])),
+        ...(areaCensus === null ? [] : [curve(areaCensus, 'part')]),
+      ],
+      pointed,
     };
+  }
+  /** A range as it lies on this axis: of magnitudes on both sides of zero, of values on a log axis by their magnitude. */
+  private bands(range: Range | null): { from: number; to: number }[] {
+    if (range === null) return [];
+    const { from, to, magnitudes: both } = range;
+    if (this.scale !== 'log') return both === true ? [{ from, to }, { from: -to, to: -from }] : [{ from, to }];
+    return both === true || from >= 0 ? [{ from: Math.max(from, Number.MIN_VALUE), to }] : [{ from: Number.MIN_VALUE, to: Math.max(Math.abs(from), Math.abs(to)) }];
   }
 
   private showsTails(census: Census): boolean {
@@ -83,7 +128,7 @@ export class HistogramPanel extends AppElement {
         <button @click=${() => this.saveCsv(census)}>CSV</button>
       </div>
       <canvas role="img" aria-label=${this.words(census)} @pointerdown=${this.onDown} @pointermove=${this.onMove} @pointerup=${this.onUp}></canvas>
-      ${this.brush()} ${this.areaBar()}
+      ${this.brush(census)} ${this.areaBar()} ${this.overlayBar(census)}
       <p class="muted small">${this.words(census)}</p>
     `;
   }
@@ -97,22 +142,39 @@ export class HistogramPanel extends AppElement {
     if (outside > 0) odd.push(`${format.plural(outside, 'value')} outside, from ${format.number(least)} to ${format.number(most)}`);
     return `${format.exact(census.n)} values, all counted${wide ? ' by their leading 12 bits' : `, ${format.exact(census.values.length)} of them distinct`}${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
   }
-  private brush(): TemplateResult {
+  private brush(census: Census): TemplateResult {
     const range = this.brushing ?? this.look.range;
-    const { census } = this.look;
     const change = (part: 'from' | 'to') => (event: Event) => {
       const value = Number((event.target as HTMLInputElement).value.replace('−', '-'));
       if (Number.isNaN(value)) return;
-      const all = rangeOf(census!, 'linear');
-      this.light({ ...(range ?? all), [part]: value });
+      this.light({ ...(range ?? rangeOf(census, 'linear')), [part]: value });
     };
+    const text = (value: number) => String(Number(value.toPrecision(5)));
     return html`<p class="brush">
-      <label>values from <input inputmode="decimal" .value=${range === null ? '' : String(Number(range.from.toPrecision(5)))} @change=${change('from')} /></label>
-      <label>to <input inputmode="decimal" .value=${range === null ? '' : String(Number(range.to.toPrecision(5)))} @change=${change('to')} /></label>
+      <select aria-label="light up in the picture" @change=${(e: Event) => this.choose(census, e.target as HTMLSelectElement)}>
+        <option value="">light up…</option>
+        ${Object.keys(LIT).map((name) => html`<option value=${name}>${name}</option>`)}
+      </select>
+      <label>${range?.magnitudes === true ? 'magnitudes' : 'values'} from <input inputmode="decimal" .value=${range === null ? '' : text(range.from)} @change=${change('from')} /></label>
+      <label>to <input inputmode="decimal" .value=${range === null ? '' : text(range.to)} @change=${change('to')} /></label>
       ${range === null
-        ? html`<span class="muted">drag over the bars to light values up in the picture</span>`
-        : html`<span role="status">${format.plural(countWithin(census!, range.from, range.to), 'value')}</span> <button @click=${() => this.light(null)}>Clear</button>`}
+        ? html`<span class="muted">drag over the bars, or a ▼ of the quantiles: the picture shows where</span>`
+        : html`<span role="status">${this.share(census, range)}</span> <button @click=${() => this.light(null)}>Clear</button>`}
     </p>`;
+  }
+  /** "41 values, 0.1 % of all: above p99.9" */
+  private share(census: Census, range: Range): string {
+    const n = countInRange(census, range);
+    const all = totalOf(census);
+    const percentile = (value: number) => `p${Number(percentileOf(census, value).toPrecision(4))}`;
+    const [least, most] = [census.values[0]!, census.values.at(-1)!];
+    const where = range.magnitudes === true ? '' : range.to >= most ? ` from ${percentile(range.from)} up` : range.from <= least ? ` up to ${percentile(range.to)}` : '';
+    return `${format.plural(n, 'value')}, ${format.percent(n, all) || '0 %'}${n === 0 ? '' : where}`;
+  }
+  private choose(census: Census, select: HTMLSelectElement): void {
+    const range = LIT[select.value]?.(census);
+    select.value = '';
+    if (range !== undefined) this.light(range);
   }
   private areaBar(): TemplateResult {
     const { area, areaCensus, view, space } = this.look;
@@ -120,31 +182,86 @@ export class HistogramPanel extends AppElement {
       ${area === null
         ? html`<button @click=${() => void this.look.chooseArea(windowOf(view, space))}>Compare what is seen with the whole</button>`
         : html`<span class="over" aria-hidden="true"></span> rows ${area.row}–${area.row + area.rows - 1}, columns ${area.col}–${area.col + area.cols - 1}
-            ${areaCensus === null ? nothing : html`<span class="muted">${format.plural(areaCensus.n, 'value')}, scaled to the same height</span>`}
+            ${areaCensus === null ? nothing : html`<span class="muted">${format.plural(areaCensus.n, 'value')}, as if it had as many as the whole</span>`}
             <button @click=${() => void this.look.chooseArea(null)}>Clear</button>`}
     </p>`;
   }
+  private overlayBar(census: Census): TemplateResult | typeof nothing {
+    const { tensor } = this.look;
+    const overlays = this.overlays!;
+    const count = overlays.count(tensor);
+    const pins = overlays.pins.filter((pin) => pin.tensor !== tensor.index);
+    const shown = overlays.shows(tensor);
+    const known = shown ? overlays.peers(tensor).length : 0;
+    return html`<p class="brush">
+      ${count === 0
+        ? nothing
+        : html`<label><input type="checkbox" .checked=${shown} @change=${() => overlays.toggle(tensor)} /> <span class="key peer" aria-hidden="true"></span> ${format.plural(count, 'other layer')} of its role</label>
+            ${shown ? (known < count ? html`<span class="muted">${known} counted…</span>` : nothing) : html`<span class="muted">reads ${format.bytes(overlays.cost(tensor))}</span>`}`}
+      <button aria-pressed=${String(overlays.isPinned(tensor))} title="keep this histogram beside those of other tensors" @click=${() => overlays.togglePin(tensor, census)}>${overlays.isPinned(tensor) ? 'Unpin' : 'Pin'}</button>
+      ${pins.map((pin) => html`<span class="pin"><span class="key pin${overlays.pins.indexOf(pin)}" aria-hidden="true"></span><span class="mono">${pin.name}</span> <button aria-label="unpin ${pin.name}" @click=${() => this.unpin(pin)}>✕</button></span>`)}
+    </p>`;
+  }
+  private unpin({ tensor }: { tensor: number }): void {
+    const { model } = this.app;
+    if (model === null) return;
+    model.pins = model.pins.filter((pin) => pin.tensor !== tensor);
+    this.app.changed();
+  }
+
+  // --- brushing
+
   private light(range: Range | null): void {
     this.brushing = null;
-    if (range !== null && range.from > range.to) range = { from: range.to, to: range.from };
-    void this.look.chooseRange(range);
+    void this.look.chooseRange(range === null ? null : ordered(range));
+  }
+  /** While it is dragged, where that is quick. */
+  private brushed(range: Range): void {
+    this.brushing = ordered(range);
+    if (this.lighting || this.look.tensor.nbytes > LIVE) return;
+    this.lighting = true;
+    void this.look.chooseRange(this.brushing).finally(() => (this.lighting = false));
   }
   private valueAt(event: PointerEvent): number {
-    return valueUnder(event.offsetX, this.bins!, this.sketch.size);
+    return valueUnder(event.offsetX, this.bins!.edges, plotOf(this.sketch.size));
+  }
+  /** Of a quantile's handle: from the value outwards. */
+  private tail(quantile: number, value: number): Range {
+    const { values } = this.look.census!;
+    const [p] = SHOWN[quantile]!;
+    return p < 0.5 ? { from: Math.min(values[0]!, value), to: value } : { from: value, to: Math.max(values.at(-1)!, value) };
   }
   private readonly onDown = (event: PointerEvent) => {
-    if (this.bins === null || event.button !== 0 || this.scale === 'log') return;
+    if (this.bins === null || event.button !== 0) return;
     (event.target as HTMLElement).setPointerCapture(event.pointerId);
-    this.pressed = this.valueAt(event);
+    const { size } = this.sketch;
+    const quantile = handleAt(event.offsetX, event.offsetY, this.quantiles, this.bins, size);
+    const { range } = this.look;
+    const edge = range === null || range.magnitudes === true ? null : edgeAt(event.offsetX, range, this.bins, size);
+    if (quantile >= 0) {
+      this.held = { quantile };
+      this.brushing = this.tail(quantile, this.quantiles[quantile]![1]);
+    } else {
+      this.held = edge === null ? { value: this.valueAt(event) } : { other: edge === 'from' ? range!.to : range!.from };
+    }
   };
   private readonly onMove = (event: PointerEvent) => {
-    if (this.pressed === null) return;
+    if (this.bins === null) return;
     const value = this.valueAt(event);
-    this.brushing = { from: Math.min(this.pressed, value), to: Math.max(this.pressed, value) };
+    const { held } = this;
+    if (held === null) {
+      const over = handleAt(event.offsetX, event.offsetY, this.quantiles, this.bins, this.sketch.size) >= 0;
+      (event.target as HTMLElement).classList.toggle('grip', over);
+    } else if ('quantile' in held) {
+      this.brushed(this.tail(held.quantile, value));
+    } else {
+      const from = 'value' in held ? held.value : held.other;
+      this.brushed({ from, to: value, ...(this.scale === 'log' ? { magnitudes: true } : {}) });
+    }
   };
   private readonly onUp = () => {
-    if (this.pressed === null) return;
-    this.pressed = null;
+    if (this.held === null) return;
+    this.held = null;
     this.light(this.brushing);
   };
   private async savePng(): Promise<void> {
@@ -185,6 +302,42 @@ export class HistogramPanel extends AppElement {
         border: 1px solid var(--line-strong);
         border-radius: 4px;
         background: var(--page);
+      }
+      canvas.grip {
+        cursor: ew-resize;
+      }
+      .key {
+        display: inline-block;
+        width: 18px;
+        vertical-align: middle;
+        border-top: 2px solid var(--text);
+      }
+      .key.peer {
+        border-top-width: 1px;
+        opacity: 0.6;
+      }
+      .key.pin0 {
+        border-top: 2px dashed var(--focus);
+      }
+      .key.pin1 {
+        border-top: 2px dotted var(--good);
+      }
+      .key.pin2 {
+        border-top: 2px dashed var(--bad);
+      }
+      .key.pin3 {
+        border-top: 3px double var(--muted);
+      }
+      .pin {
+        max-width: 100%;
+        overflow-wrap: anywhere;
+      }
+      .pin button {
+        min-height: 24px;
+        padding: 0 6px;
+      }
+      .brush select {
+        min-height: 26px;
       }
       .over {
         width: 16px;

@@ -2,18 +2,16 @@
 // Layers by roles: one statistic of every tensor at a glance, and what stands out of its role.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
-import type { Colors, Stats } from '../core/protocol.js';
+import type { Stats } from '../core/protocol.js';
 import { combined, deviations, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
-import { cellAfter, type Cell } from '../ui/grid-keys.js';
+import type { Cell } from '../ui/grid-keys.js';
 import { csvOf, save, saveText } from '../ui/save.js';
-import { inkOf, isDark, Sketch } from '../ui/sketch.js';
 import { styled } from '../ui/styled.js';
-import { colorsOf } from './colors.js';
-import { cellAt, drawGrid, gridHeight, type Grid } from './grid-draw.js';
-import { colorIndex } from './picture-draw.js';
+import { gridHeight, type Grid } from './grid-draw.js';
+import { GridPicture } from './grid-picture.js';
 
 /** Slanted labels of so many characters need this height. */
 const headFor = (labels: readonly string[]) => Math.min(130, 20 + Math.ceil(5.8 * Math.max(...labels.map((label) => label.length))));
@@ -31,30 +29,18 @@ interface Sheet {
 }
 
 export class MatrixView extends AppElement {
-  static override properties = { ...AppElement.properties, stat: { state: true }, relative: { state: true }, cursor: { state: true }, colors: { state: true } };
+  static override properties = { ...AppElement.properties, stat: { state: true }, relative: { state: true } };
   declare stat: StatName;
   declare relative: boolean;
-  declare cursor: Cell | null;
-  declare colors: Colors | null;
   private roles: Roles | null = null;
   private model: OpenModel | null = null;
   private sheet: Sheet | null = null;
-  private readonly sketch = new Sketch(
-    this,
-    'canvas',
-    (ctx, size, ink) => {
-      const grid = this.grid();
-      if (grid !== null) drawGrid(ctx, grid, size, ink);
-    },
-    () => void colorsOf(this.app.engine, isDark(inkOf(this).page) ? 'dark' : 'light').then((colors) => (this.colors = colors)),
-  );
+  private readonly picture = new GridPicture(this, 'canvas', () => this.grid(), (cell) => void this.enter(cell));
 
   constructor() {
     super();
     this.stat = 'std';
     this.relative = true;
-    this.cursor = null;
-    this.colors = null;
   }
 
   override render(): TemplateResult {
@@ -63,7 +49,7 @@ export class MatrixView extends AppElement {
     if (model !== this.model) {
       this.model = model;
       this.roles = rolesOf(model.names);
-      this.cursor = null;
+      this.picture.cursor = null;
       const measured = model.reports.has('stats');
       if (!measured && this.app.tensorBytes <= STARTS_BY_ITSELF && this.roles.roles.length > 0) queueMicrotask(() => void this.app.reportOf('stats', 'statistics of all tensors'));
     }
@@ -89,9 +75,9 @@ export class MatrixView extends AppElement {
         role="application"
         aria-roledescription="grid of layers and roles"
         aria-label="${roles.layers.length} layers by ${roles.roles.length} roles, ${STATS[this.stat]}; arrow keys move, Enter shows the tensor"
-        @pointermove=${this.onMove}
-        @click=${this.onClick}
-        @keydown=${this.onKey}
+        @pointermove=${this.picture.onMove}
+        @click=${this.picture.onClick}
+        @keydown=${this.picture.onKey}
       ></canvas>
       <p class="readout mono" role="status">${this.words()}</p>
       ${this.scaleBar()} ${this.outliers(roles)}
@@ -117,8 +103,8 @@ export class MatrixView extends AppElement {
     const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
     return { roles, short: shortRoles(roles.roles), values, deviations: far, largest };
   }
-  private grid(): Grid | null {
-    const { sheet, colors } = this;
+  private grid(): Omit<Grid, 'cursor'> | null {
+    const { sheet } = this;
     if (sheet === null) return null;
     const { roles, values, deviations: far, largest } = sheet;
     const across = roles.roles.length;
@@ -127,13 +113,9 @@ export class MatrixView extends AppElement {
       rows: roles.layers.map(String),
       cols: sheet.short,
       head: headFor(sheet.short),
-      cursor: this.cursor,
       color: (row, col) => {
         const value = this.relative ? far[row * across + col]! : values[row * across + col]!;
-        if (value === null || colors === null) return null;
-        const i = 3 * colorIndex(kind, value, this.relative ? FAR : largest);
-        const map = colors[kind];
-        return `rgb(${map[i]},${map[i + 1]},${map[i + 2]})`;
+        return value === null ? null : this.picture.colors.css(kind, value, this.relative ? FAR : largest);
       },
       sign: (row, col) => {
         const value = far[row * across + col]!;
@@ -142,7 +124,8 @@ export class MatrixView extends AppElement {
     };
   }
   private words(): string {
-    const { sheet, cursor } = this;
+    const { sheet } = this;
+    const { cursor } = this.picture;
     if (sheet === null || cursor === null) return 'point at a cell, or go through them with the arrow keys';
     const { roles, values, deviations: far } = sheet;
     const i = cursor.row * roles.roles.length + cursor.col;
@@ -177,31 +160,6 @@ export class MatrixView extends AppElement {
       ${named.length > MOST_NAMED ? html`<p class="muted">and ${named.length - MOST_NAMED} more</p>` : nothing}`;
   }
 
-  // --- pointing
-
-  private at(event: MouseEvent): Cell | null {
-    const grid = this.grid();
-    return grid === null ? null : cellAt(event.offsetX, event.offsetY, grid, this.sketch.size);
-  }
-  private readonly onMove = (event: PointerEvent) => {
-    const cell = this.at(event);
-    if (cell !== null && (cell.row !== this.cursor?.row || cell.col !== this.cursor.col)) this.cursor = cell;
-  };
-  private readonly onClick = (event: MouseEvent) => {
-    const cell = this.at(event);
-    if (cell !== null) void this.enter(cell);
-  };
-  private readonly onKey = (event: KeyboardEvent) => {
-    const { sheet, cursor } = this;
-    if (sheet === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === 'Enter' && cursor !== null) void this.enter(cursor);
-    else {
-      const next = cellAfter(event.key, cursor, sheet.roles.layers.length, sheet.roles.roles.length);
-      if (next === null) return;
-      this.cursor = next;
-    }
-    event.preventDefault();
-  };
   /** Shows a cell's tensor, with the others of its role as its peers. */
   private async enter({ row, col }: Cell): Promise<void> {
     const { roles } = this.sheet!;
@@ -213,7 +171,7 @@ export class MatrixView extends AppElement {
     this.app.show('tensor');
   }
   private async savePng(): Promise<void> {
-    save(`${this.model!.label}.${this.stat}.png`, await this.sketch.png());
+    save(`${this.model!.label}.${this.stat}.png`, await this.picture.png());
   }
   private saveCsv(): void {
     const { roles, values } = this.sheet!;

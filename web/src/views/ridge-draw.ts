@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One role over the layers: a histogram each, one behind the other, on one axis. Pure drawing.
-import { place, ticksOf, type Bins } from '../core/histogram.js';
+import type { Bins } from '../core/histogram.js';
 import type { Ink, Size } from '../ui/sketch.js';
-import { short, type Rect } from './picture-draw.js';
+import { drawBand, drawTicks, outline, type Band } from './axis-draw.js';
+import type { Rect } from './picture-draw.js';
 
 export interface Ridge {
   labels: readonly string[];
@@ -11,7 +12,7 @@ export interface Ridge {
   logCounts: boolean;
   /** Each curve to its own height, or all to one. */
   normalised: boolean;
-  range: { from: number; to: number } | null;
+  range: Band | null;
   cursor: number | null;
 }
 
@@ -36,33 +37,15 @@ export function rowUnder(y: number, rows: number): number | null {
   const row = Math.floor((y - headOf(rows)) / stepFor(rows));
   return row >= 0 && row < rows ? row : null;
 }
-/** The value at a point, given edges. */
-export function valueUnder(x: number, edges: Float64Array, rows: number, size: Size): number {
-  const plot = ridgePlot(rows, size);
-  const at = Math.min(1, Math.max(0, (x - plot.x) / plot.width)) * (edges.length - 1);
-  const i = Math.min(edges.length - 2, Math.floor(at));
-  return edges[i]! + (at - i) * (edges[i + 1]! - edges[i]!);
-}
-
 export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Size, ink: Ink): void {
   const first = ridge.bins.find((bins) => bins !== null);
   if (first === undefined || first === null) return;
   const rows = ridge.labels.length;
   const plot = ridgePlot(rows, size);
   const step = stepFor(rows);
-  const { edges, axis } = first;
-  const n = edges.length - 1;
-  const [low, high] = [place(edges[0]!, axis), place(edges[n]!, axis)];
-  const x = (value: number) => plot.x + ((place(value, axis) - low) / (high - low || 1)) * plot.width;
   const largest = Math.max(1, ...ridge.bins.map((bins) => (bins === null ? 0 : Math.max(...bins.counts))));
-  drawAxis(ctx, first, plot, x, ink);
-  if (ridge.range !== null) {
-    const [from, to] = [Math.max(plot.x, x(Math.max(ridge.range.from, edges[0]!))), Math.min(plot.x + plot.width, x(Math.min(ridge.range.to, edges[n]!)))];
-    ctx.globalAlpha = 0.18;
-    ctx.fillStyle = ink.accent;
-    ctx.fillRect(from, 4, Math.max(1, to - from), plot.y + plot.height - 4);
-    ctx.globalAlpha = 1;
-  }
+  drawTicks(ctx, first, plot, RIGHT, ink, 'lines');
+  if (ridge.range !== null) drawBand(ctx, ridge.range, first, plot, 4, ink);
   ctx.font = ink.mono;
   let labelled = -Infinity;
   ridge.bins.forEach((bins, row) => {
@@ -82,17 +65,9 @@ export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Siz
 }
 
 function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, { logCounts }: Ridge, current: boolean, at: Rect, most: number, ink: Ink): void {
-  const n = counts.length;
   const y = (count: number) => at.y - at.height * (logCounts ? Math.log1p(count) / Math.log1p(most) : count / most);
-  ctx.beginPath();
-  ctx.moveTo(at.x, at.y);
-  counts.forEach((count, i) => {
-    // Whatever occurs at all is seen.
-    const top = count > 0 ? Math.min(y(count), at.y - 1.5) : at.y;
-    ctx.lineTo(at.x + (i / n) * at.width, top);
-    ctx.lineTo(at.x + ((i + 1) / n) * at.width, top);
-  });
-  ctx.lineTo(at.x + at.width, at.y);
+  // Whatever occurs at all is seen.
+  outline(ctx, counts, { ...at, height: 0 }, (count) => (count > 0 ? Math.min(y(count), at.y - 1.5) : at.y));
   ctx.fillStyle = ink.page;
   ctx.globalAlpha = 0.8;
   ctx.fill();
@@ -102,21 +77,4 @@ function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, { logCou
   ctx.globalAlpha = 1;
   ctx.strokeStyle = current ? ink.text : ink.share;
   ctx.stroke();
-}
-
-function drawAxis(ctx: CanvasRenderingContext2D, { edges, axis }: Bins, plot: Rect, x: (v: number) => number, ink: Ink): void {
-  ctx.font = ink.mono;
-  ctx.textAlign = 'center';
-  let last = -Infinity;
-  for (const value of ticksOf(axis, edges[0]!, edges[edges.length - 1]!, Math.max(2, plot.width / 64))) {
-    const at = x(value);
-    const text = short(Number(value.toPrecision(10)));
-    const half = ctx.measureText(text).width / 2;
-    if (at - half < last + 8) continue;
-    ctx.fillStyle = ink.line;
-    ctx.fillRect(at, 4, 1, plot.y + plot.height);
-    ctx.fillStyle = ink.muted;
-    ctx.fillText(text, Math.min(at, plot.x + plot.width + RIGHT - half), plot.y + plot.height + 13);
-    last = at + half;
-  }
 }

@@ -11,11 +11,11 @@ import * as format from '../ui/format.js';
 import { csvOf, save, saveText } from '../ui/save.js';
 import { Sketch } from '../ui/sketch.js';
 import { styled } from '../ui/styled.js';
-import { drawRidge, ridgeHeight, ridgePlot, rowUnder, valueUnder, type Ridge } from './ridge-draw.js';
+import { valueUnder } from './axis-draw.js';
+import { drawRidge, ridgeHeight, ridgePlot, rowUnder, type Ridge } from './ridge-draw.js';
 
 const MOST_ROWS = 256;
 const CUT = 0.0005;
-const QUIET = 16 * 2 ** 20;
 
 export class RidgeView extends AppElement {
   static override properties = {
@@ -160,15 +160,14 @@ export class RidgeView extends AppElement {
       this.size = first?.nbytes ?? 0;
       this.refused = !evenLarge && this.bytesOf(members) > STARTS_BY_ITSELF;
       if (this.refused) return;
-      for (const { tensor, label } of members) {
+      for (const { tensor } of members) {
         if (this.censuses.has(tensor)) continue;
         const [facts] = await this.app.engine.call('tensors', { model: model.id, indices: [tensor] });
         if (facts?.readable !== true) {
           this.censuses.set(tensor, EMPTY);
           continue;
         }
-        const which = { model: model.id, tensor };
-        const census = facts.nbytes < QUIET ? await this.app.engine.call('census', which) : await this.app.run(`histogram of ${label}`, 'census', which, facts.nbytes);
+        const census = await this.app.censusOf(facts);
         if (census === null) {
           this.refused = true;
           return;
@@ -239,7 +238,7 @@ export class RidgeView extends AppElement {
       return;
     }
     if (Math.abs(event.offsetX - this.pressed) < 4) return;
-    const [a, b] = [this.pressed, event.offsetX].map((x) => valueUnder(x, this.edges!, rows, this.sketch.size)) as [number, number];
+    const [a, b] = [this.pressed, event.offsetX].map((x) => valueUnder(x, this.edges!, ridgePlot(rows, this.sketch.size))) as [number, number];
     this.range = { from: Math.min(a, b), to: Math.max(a, b) };
   };
   private readonly onUp = () => {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is looked at in one tensor, and what the core said of it: pictures coarse and fine, values, census, what is brushed.
-import { STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
+import { QUIET, STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
 import type { Census, HeatmapOptions, Method, Args, Picture, Pooling, Result, Stats, Tensor, Window } from '../core/protocol.js';
 import { hexOf } from '../ui/codes.js';
 import { clamped, sampleRoom, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
 
-/** Tensors up to this size are looked at without saying so in the status bar. */
-const QUIET = 16 * 2 ** 20;
 const MOST_NUMBERS = 4000;
 
 /** A picture and the window of the matrix that it covers; `hits` counts the brushed elements of each cell. */
@@ -22,9 +20,11 @@ export interface Numbers {
   raw: Uint8Array;
   size: number;
 }
+/** Values within, or values whose magnitudes are. */
 export interface Range {
   from: number;
   to: number;
+  magnitudes?: boolean;
 }
 
 export class TensorLook {
@@ -39,6 +39,8 @@ export class TensorLook {
   area: Window | null = null;
   areaCensus: Census | null = null;
   range: Range | null = null;
+  /** The value under the pointer. */
+  pointed: number | null = null;
   /** What is being read. */
   busy = '';
   /** Pixels of the plot, each way. */
@@ -107,7 +109,7 @@ export class TensorLook {
     if (this.range !== null) await this.findHits();
   }
   private async count(): Promise<void> {
-    const census = await this.ask('census', this.which, this.tensor.nbytes);
+    const census = await this.app.censusOf(this.tensor);
     if (census === null) return;
     this.census = census;
     this.changed();
@@ -116,16 +118,8 @@ export class TensorLook {
   private get which(): { model: number; tensor: number } {
     return { model: this.model.id, tensor: this.tensor.index };
   }
-  /** A request; what reads much is a job that the status bar shows. */
-  private async ask<M extends Method>(method: M, args: Args<M>, bytes: number): Promise<Result<M> | null> {
-    if (bytes > QUIET) return this.app.run(`${WORDS[method] ?? method} of ${this.tensor.name}`, method, args, bytes);
-    try {
-      return await this.app.engine.call(method, args);
-    } catch (error) {
-      // Of a model that was closed meanwhile nobody waits for an answer.
-      if (this.app.model === this.model) this.app.fail(error, this.tensor.name);
-      return null;
-    }
+  private ask<M extends Method>(method: M, args: Args<M>, bytes: number): Promise<Result<M> | null> {
+    return this.app.quietly(`${WORDS[method] ?? method} of ${this.tensor.name}`, method, args, bytes, this.tensor.name);
   }
 
   // --- moving
@@ -254,10 +248,13 @@ export class TensorLook {
       this.changed();
     }
   }
-  private async hit(shown: Shown, { from, to }: Range): Promise<void> {
+  private async hit(shown: Shown, range: Range): Promise<void> {
     const { rowStep, colStep } = shown.picture.grid;
-    const hits = await this.ask('within', { ...this.which, window: shown.window, step: { row: rowStep, col: colStep }, from, to }, 0);
-    if (this.range?.from === from && this.range.to === to) shown.hits = hits;
+    const within = (from: number, to: number) => this.ask('within', { ...this.which, window: shown.window, step: { row: rowStep, col: colStep }, from, to }, 0);
+    const { from, to } = range;
+    const hits = await within(from, to);
+    const below = range.magnitudes === true ? await within(-to, from === 0 ? -Number.MIN_VALUE : -from) : null;
+    if (this.range === range) shown.hits = hits !== null && below !== null ? hits.map((n, i) => n + below[i]!) : hits;
   }
 }
 

@@ -2,13 +2,13 @@
 // One tensor: its picture from all of it down to single numbers, and its histogram; what is brushed in one is seen in the other.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { percentileOf } from '../core/histogram.js';
-import type { Colors, Pooling, Profile, Window } from '../core/protocol.js';
+import type { Pooling, Profile, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { bitsOf, hexOf } from '../ui/codes.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
-import { inkOf, isDark, Sketch, type Ink, type Size } from '../ui/sketch.js';
-import { colorsOf } from './colors.js';
+import { Sketch, type Ink, type Size } from '../ui/sketch.js';
+import { MapColors } from './colors.js';
 import { saveNpy } from './export-tensor.js';
 import './histogram-panel.js';
 import { drawLegend, drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
@@ -27,8 +27,7 @@ const MOST_NOTES = 6;
 const TABLE = { rows: 24, cols: 12 };
 
 export class TensorView extends AppElement {
-  static override properties = { ...AppElement.properties, colors: { state: true }, limits: { state: true }, said: { state: true }, table: { state: true } };
-  declare colors: Colors | null;
+  static override properties = { ...AppElement.properties, limits: { state: true }, said: { state: true }, table: { state: true } };
   declare limits: keyof typeof RANGES;
   declare said: string;
   declare table: boolean;
@@ -36,7 +35,7 @@ export class TensorView extends AppElement {
   private images = new WeakMap<Shown, { key: string; image: HTMLCanvasElement }>();
   private pressed: { x: number; y: number; view: Viewport; area: boolean } | null = null;
   private hover = 0;
-  private theme = '';
+  private readonly colors = new MapColors(this);
   private readonly picture = new Sketch(
     this,
     'canvas.picture',
@@ -46,7 +45,6 @@ export class TensorView extends AppElement {
 
   constructor() {
     super();
-    this.colors = null;
     this.limits = 'auto';
     this.said = '';
     this.table = false;
@@ -98,7 +96,7 @@ export class TensorView extends AppElement {
   }
   /** Something that differs when the histogram has to be drawn again. */
   private revision(look: TensorLook): unknown {
-    return [look.census, look.areaCensus, look.area, look.range, look.stats];
+    return [look.census, look.areaCensus, look.area, look.range, look.stats, look.pointed];
   }
   private toolbar(look: TensorLook): TemplateResult {
     const { tensor } = look;
@@ -140,10 +138,7 @@ export class TensorView extends AppElement {
   // --- colours
 
   private sized(size: Size): void {
-    this.theme = isDark(inkOf(this).page) ? 'dark' : 'light';
-    void colorsOf(this.app.engine, this.theme as 'dark' | 'light').then((colors) => {
-      if (this.colors !== colors) this.colors = colors;
-    });
+    this.colors.refresh();
     if (size.width === 0 || this.look === null) return;
     const plot = plotOf(size);
     const { ratio } = this.picture;
@@ -160,7 +155,7 @@ export class TensorView extends AppElement {
     return this.limits === 'max' ? grid.absmax : grid.limit;
   }
   private imageOf(shown: Shown, look: TensorLook, limit: number, ink: Ink): HTMLCanvasElement {
-    const key = `${limit} ${this.limits} ${look.pooling} ${this.theme} ${shown.hits === null ? '' : `${look.range!.from} ${look.range!.to}`}`;
+    const key = `${limit} ${this.limits} ${look.pooling} ${this.colors.theme} ${shown.hits === null ? '' : `${look.range!.from} ${look.range!.to}`}`;
     const known = this.images.get(shown);
     if (known?.key === key) return known.image;
     const { grid } = shown.picture;
@@ -169,12 +164,13 @@ export class TensorView extends AppElement {
     const image = document.createElement('canvas');
     image.width = grid.cols;
     image.height = grid.rows;
-    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors!, this.kind, limit, hits), grid.cols, grid.rows), 0, 0);
+    image.getContext('2d')!.putImageData(new ImageData(pixelsOf(grid, this.colors.now!, this.kind, limit, hits), grid.cols, grid.rows), 0, 0);
     this.images.set(shown, { key, image });
     return image;
   }
   private draw(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
-    const { look, colors } = this;
+    const { look } = this;
+    const colors = this.colors.now;
     if (look?.overview == null || colors === null) return;
     const limit = this.limitOf(look);
     const layers: Layer[] = [look.overview, look.detail].filter((shown) => shown !== null).map((shown) => ({ window: covered(shown), image: this.imageOf(shown, look, limit, ink) }));
@@ -217,7 +213,8 @@ export class TensorView extends AppElement {
     return `colours from ${this.kind === 'diverging' ? short(-this.limitOf(look)) : '0'} to ${short(this.limitOf(look))}; ${this.beyond(look)}; ${grid.nan} NaN, ${grid.inf} infinite`;
   }
   private drawLegend(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
-    const { look, colors } = this;
+    const { look } = this;
+    const colors = this.colors.now;
     if (look?.overview == null || colors === null) return;
     const { nan, inf } = look.overview.picture.grid;
     drawLegend(ctx, { colors, kind: this.kind, limit: this.limitOf(look), beyond: this.beyond(look), nan, inf, zeroOne: look.pooling === 'zeros' }, size, ink);
@@ -324,6 +321,7 @@ export class TensorView extends AppElement {
   private say(text: string): void {
     ++this.hover;
     this.said = text;
+    if (this.look !== null) this.look.pointed = null;
   }
   private async readOut(row: number, col: number): Promise<void> {
     const look = this.look!;
@@ -332,6 +330,7 @@ export class TensorView extends AppElement {
     const element = await look.element(row, col);
     if (turn !== this.hover) return;
     const { tensor, census } = look;
+    look.pointed = element?.value ?? null;
     const parts = [`[${indexOf(tensor.shape, row, col).join(', ')}]`];
     if (element !== null) {
       parts.push(`${short(element.value)}  ${tensor.dtype} ${hexOf(element.code)} = ${bitsOf(element.code, tensor.dtype)}`);

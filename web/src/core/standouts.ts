@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which layers are unlike the others, and in what: every tensor against those of its role in the other layers. Pure.
+import { deviations, median, patternOf, shortRoles } from './roles.js';
+import type { Stats } from './protocol.js';
+import type { Names } from '../tree/rows.js';
+
+/** What a tensor can stand out by, the gravest first. */
+export type Oddness = 'not-finite' | 'zero' | 'scale' | 'peak' | 'mean';
+export interface Standout {
+  kind: Oddness;
+  /** "layer 7", "layer 2, expert 3", or a tensor's name where it is in no layer. */
+  place: string;
+  layer: number | null;
+  /** The tensors of this place that stand out so, with the others of their role. */
+  tensors: { tensor: number; short: string; pattern: string; peers: number[] }[];
+  /** Tensors of the place that could. */
+  of: number;
+  /** "4.1 times the usual standard deviation (0.0926, others 0.0229)" */
+  what: string;
+  score: number;
+}
+
+/** How many of the usual distances make a tensor stand out, and how large the difference must be besides. */
+const FAR = 6;
+const LEAST = { scale: 1.8, peak: 4, mean: 0.5 };
+const LEAST_LAYERS = 3;
+/** Statistics of fewer elements say little. */
+const LEAST_ELEMENTS = 16;
+
+interface Instance {
+  tensor: number;
+  name: string;
+  numbers: number[];
+  stats: Stats;
+}
+interface Odd extends Instance {
+  kind: Oddness;
+  short: string;
+  pattern: string;
+  peers: number[];
+  what: string;
+  score: number;
+}
+
+const digits = (value: number, n = 3) => String(Number(value.toPrecision(n)));
+const many = (n: number, one: string, more: string) => `${n} ${n === 1 ? one : more}`;
+
+function notFinite({ nan, pos_inf, neg_inf }: Stats): string {
+  const inf = pos_inf + neg_inf;
+  return [nan > 0 ? `${nan} NaN` : '', inf > 0 ? many(inf, 'infinity', 'infinities') : ''].filter((part) => part !== '').join(' and ');
+}
+
+/** By one statistic: those far from the median that `differs` also finds different, with words for it. */
+function far(role: readonly Instance[], of: (stats: Stats) => number | null, words: (value: number, usual: number) => { what: string; strength: number } | null) {
+  const values = role.map(({ stats }) => of(stats));
+  const known = values.filter((value): value is number => value !== null && Number.isFinite(value));
+  if (known.length < LEAST_LAYERS) return [];
+  const usual = median(known);
+  return deviations(values).flatMap((deviation, i) => {
+    if (deviation === null || Math.abs(deviation) < FAR) return [];
+    const found = words(values[i]!, usual);
+    return found === null ? [] : [{ i, ...found }];
+  });
+}
+
+function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddness, what: string, score: number) => void): void {
+  const zero = ({ stats }: Instance) => stats.zeros === stats.measured && stats.numel > 1;
+  const zeros = role.filter(zero);
+  // Biases of zero, and whatever else most layers have, are no news.
+  if (zeros.length * 2 < role.length) for (const instance of zeros) add(instance, 'zero', 'all zero', 100);
+  const alive = role.filter((instance) => !zero(instance) && instance.stats.measured >= LEAST_ELEMENTS);
+  const taken = new Set<Instance>();
+  const look = (kind: 'scale' | 'peak' | 'mean', of: (stats: Stats) => number | null, words: Parameters<typeof far>[2]) => {
+    for (const { i, what, strength } of far(alive, of, words)) {
+      if (taken.has(alive[i]!)) continue;
+      taken.add(alive[i]!);
+      add(alive[i]!, kind, what, strength);
+    }
+  };
+  const times = (value: number, usual: number, least: number, noun: string) => {
+    const ratio = value / usual;
+    if (!(ratio >= least || ratio <= 1 / least) || usual <= 0) return null;
+    return { what: `${digits(ratio, 2)} times the usual ${noun} (${digits(value)}; the others ${digits(usual)})`, strength: Math.abs(Math.log2(Math.max(ratio, 1e-9))) };
+  };
+  look('scale', ({ std }) => std, (value, usual) => times(value, usual, LEAST.scale, 'standard deviation'));
+  look('peak', ({ absmax }) => absmax, (value, usual) => (value > usual ? times(value, usual, LEAST.peak, 'largest magnitude') : null));
+  const spread = median(alive.map(({ stats }) => stats.std ?? 0));
+  look('mean', ({ mean }) => mean, (value, usual) =>
+    spread > 0 && Math.abs(value - usual) > LEAST.mean * spread ? { what: `a mean of ${digits(value)}, the others ${digits(usual)}`, strength: Math.abs(value - usual) / spread } : null,
+  );
+}
+
+/** `stats` by tensor; those without numbers are left out. */
+export function standoutsOf({ order, names }: Names, stats: readonly (Stats | null | undefined)[]): Standout[] {
+  const roles = new Map<string, Instance[]>();
+  const inPlace = new Map<string, number>();
+  names.forEach((name, i) => {
+    const tensor = order[i]!;
+    const { pattern, numbers } = patternOf(name);
+    const found = stats[tensor];
+    if (found == null) return;
+    const [layer] = numbers;
+    if (layer !== undefined) for (const key of new Set([String(layer), numbers.join('.')])) inPlace.set(key, (inPlace.get(key) ?? 0) + 1);
+    const role = roles.get(pattern) ?? [];
+    role.push({ tensor, name, numbers, stats: found });
+    roles.set(pattern, role);
+  });
+  const patterns = [...roles.keys()].filter((pattern) => pattern.includes('*'));
+  const short = new Map(shortRoles(patterns).map((text, i) => [patterns[i]!, text]));
+  const odd: Odd[] = [];
+  for (const [pattern, role] of roles) {
+    const peers = role.map(({ tensor }) => tensor);
+    const add = (instance: Instance, kind: Oddness, what: string, score: number) => odd.push({ ...instance, kind, what, score, short: short.get(pattern) ?? instance.name, pattern, peers });
+    for (const instance of role) if (instance.stats.nan + instance.stats.pos_inf + instance.stats.neg_inf > 0) add(instance, 'not-finite', `holds ${notFinite(instance.stats)}`, 1000);
+    if (role.length >= LEAST_LAYERS) ofRole(role, add);
+  }
+  return grouped(odd, inPlace);
+}
+
+function placeOf(numbers: readonly number[], name: string): string {
+  const [layer, expert] = numbers;
+  return layer === undefined ? name : expert === undefined ? `layer ${layer}` : `layer ${layer}, expert ${expert}`;
+}
+
+/** What stands out in the same way at one place, as one. */
+function grouped(odd: readonly Odd[], inPlace: ReadonlyMap<string, number>): Standout[] {
+  const groups = new Map<string, Odd[]>();
+  for (const one of odd) {
+    const key = `${one.kind} ${one.numbers.length === 0 ? one.name : one.numbers.join('.')}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()]
+    .map((group): Standout => {
+      const first = group.reduce((most, one) => (one.score > most.score ? one : most));
+      return {
+        kind: first.kind,
+        place: placeOf(first.numbers, first.name),
+        layer: first.numbers[0] ?? null,
+        tensors: [first, ...group.filter((one) => one !== first)].map(({ tensor, short, pattern, peers }) => ({ tensor, short, pattern, peers })),
+        of: inPlace.get(first.numbers.join('.')) ?? 1,
+        what: first.what,
+        score: first.score + Math.log2(group.length),
+      };
+    })
+    .sort((a, b) => b.score - a.score);
+}
+
+/** What such a difference often comes from, and what to do. */
+export const WHY: Record<Oddness, string> = {
+  'not-finite': 'One NaN spreads to every output: find the step that made it, or get the file again.',
+  zero: 'Weights of zero pass nothing on: they were never trained, were wiped, or were lost in a conversion.',
+  scale: 'Often scaled twice, not dequantised, or merged with a wrong weight.',
+  peak: 'A few values far out: outlier channels where every layer has them, damage where one has.',
+  mean: 'Often an offset that was added twice, or a norm stored as 1 + w beside others stored as w.',
+};
