@@ -62,7 +62,36 @@ export function planted(folder) {
   return safetensors(path.join(folder, 'planted.safetensors'), tensors, { format: 'pt', note: '{"trained":{"steps":1000}}' });
 }
 
-/** The same after a small training: one matrix changed in a block, one norm less, one tensor more. */
+/** Eight layers of three matrices and, apart, of two experts: layer 4 is scaled by 4, layer 6 is F32 among BF16, expert 1 of layer 2 is zero. */
+export function faulty(folder) {
+  const rng = random(3);
+  const tensors = [];
+  for (let layer = 0; layer < 8; ++layer) {
+    for (const role of ['q', 'k', 'v']) {
+      const values = Float32Array.from({ length: 48 * 48 }, () => (layer === 4 ? 0.08 : 0.02) * gaussian(rng));
+      const wide = layer === 6;
+      const data = wide ? Buffer.from(values.buffer) : Buffer.from(Uint16Array.from(new Uint32Array(values.buffer), (bits) => bits >>> 16).buffer);
+      tensors.push([`model.layers.${layer}.${role}.weight`, wide ? 'F32' : 'BF16', [48, 48], data.length, data]);
+    }
+  }
+  for (let layer = 0; layer < 8; ++layer)
+    for (let expert = 0; expert < 2; ++expert) {
+      const values = Float32Array.from({ length: 32 * 32 }, () => (layer === 2 && expert === 1 ? 0 : 0.02 * gaussian(rng)));
+      tensors.push([`moe.${layer}.experts.${expert}.w`, 'F32', [32, 32], 4096, Buffer.from(values.buffer)]);
+    }
+  return safetensors(path.join(folder, 'faulty.safetensors'), tensors);
+}
+
+/** Ten layers of 40 MiB, sparse on disk: zeros, each with some ones at the start. */
+export function sparseLayers(folder) {
+  const ones = Buffer.from(Uint16Array.from({ length: 4096 }, () => 0x3f80).buffer);
+  return safetensors(
+    path.join(folder, 'layers.safetensors'),
+    Array.from({ length: 10 }, (_, layer) => [`layers.${layer}.w`, 'BF16', [5120, 4096], 40 * 2 ** 20, ones]),
+  );
+}
+
+/** The planted model after a small training: one matrix changed in a block, one norm less, one tensor more. */
 export function tuned(folder) {
   const size = 64;
   const file = planted(folder);

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { planted, tuned } from './files.mjs';
+import { faulty, planted, sparseLayers, tuned } from './files.mjs';
 
 const require = createRequire(new URL('../../web/package.json', import.meta.url));
 const page = pathToFileURL(fileURLToPath(new URL('../../web/dist/assay.html', import.meta.url))).href;
@@ -63,6 +63,61 @@ async function accessible(what) {
   });
   assert.deepEqual(found, [], what);
 }
+
+/** What a view says, in one line. */
+const saysOf = (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag)?.shadowRoot.textContent.replace(/\s+/g, ' ').trim() ?? '';
+async function says(tag, pattern) {
+  await until(browser, `(tag, pattern) => new RegExp(pattern).test((${saysOf})(tag))`, [tag, pattern.source]).catch(async (error) => {
+    throw new Error(`${error.message}; it says: ${await browser.evaluate(saysOf, tag)}`);
+  });
+}
+
+describe('overview', () => {
+  test('names the layer that is odd in structure and the ones that are odd in values, unasked', async () => {
+    await says('assay-overview', /What stands out model\.layers ×6\.k_norm not in 3 layer 2 self_attn\.v_proj holds 1 NaN One NaN spreads/);
+    await says('assay-overview', /layer 2 self_attn\.v_proj has [\d.]+ times the usual (standard deviation|largest magnitude)/);
+    await accessible('overview with what stands out');
+    await browser.page.getByRole('button', { name: 'layer 2' }).first().click();
+    await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.2.self_attn.v_proj.weight' && document.querySelector('assay-root').app.view === 'tensor');
+    // It stands beside the others of its role.
+    assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.selection.peers.length), 6);
+  });
+  test('a layer scaled as a whole, one of another dtype and a dead expert are each one line', async () => {
+    await open(faulty(folder));
+    await says('assay-overview', /model\.layers\.6 F32, not BF16/);
+    await says('assay-overview', /model\.layers\.4 all 3 of its tensors stand out: \S+ has 4(\.\d)? times the usual standard deviation/);
+    await says('assay-overview', /moe\.2, expert 1 \S+ is all zero/);
+    await open(file);
+  });
+});
+
+describe('a model of which only a sample is read by itself', () => {
+  // 10 layers of 40 MiB that cost nothing on disk: zeros, but for a layer of ones where the sample looks.
+  before(() => open(sparseLayers(folder)));
+  after(() => open(file));
+  const bytesRead = () => document.querySelector('assay-root').app.bytesRead;
+
+  test('the first look is marked, and says how to be exact', async () => {
+    await says('assay-overview', /layer 3 w is ≈ all zero|≈ from a sample/);
+    assert.ok((await browser.evaluate(bytesRead)) < 64 * 2 ** 20, 'far less than the 400 MiB of the file');
+    await browser.evaluate(show, 'matrix');
+    await says('assay-matrix', /≈ from a sample: one MiB in sixteen/);
+    await accessible('sampled matrix');
+    await browser.evaluate(show, 'ridge');
+    await says('assay-ridge', /≈ 10 tensors counted in part/);
+    await accessible('sampled ridge');
+    assert.ok((await browser.evaluate(bytesRead)) < 128 * 2 ** 20);
+  });
+  test('the exact pass replaces it, and can be cancelled', async () => {
+    await browser.evaluate(show, 'matrix');
+    await browser.page.getByRole('button', { name: /^Measure all .* exactly/ }).click();
+    await browser.page.getByRole('button', { name: 'Cancel', exact: true }).first().click();
+    await says('assay-matrix', /≈ from a sample/);
+    await browser.page.getByRole('button', { name: /^Measure all .* exactly/ }).click();
+    await until(browser, () => document.querySelector('assay-root').app.model.measured.state === 'exact', [], { timeout: 60000 });
+    assert.ok(!/≈/.test(await browser.evaluate(saysOf, 'assay-matrix')));
+  });
+});
 
 describe('tensor', () => {
   const known = (part) => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor')?.look?.[part] != null;
@@ -269,7 +324,7 @@ describe('members of a zip', () => {
 describe('layers', () => {
   before(async () => {
     await browser.evaluate(show, 'matrix');
-    await until(browser, () => document.querySelector('assay-root').app.model.reports.has('stats'));
+    await until(browser, () => document.querySelector('assay-root').app.model.measured.state === 'exact');
   });
 
   test('the layer with the planted outlier stands out, and leads to its tensor', async () => {

@@ -15,6 +15,7 @@ test('tensors by layer and role, experts as instances of one role', () => {
   assert.deepEqual([...roles.cells].sort((a, b) => a[0] - b[0]), [[0, [8]], [1, [7, 6]], [3, [5]], [4, [4]]]);
   assert.equal(roles.outside, 1);
   assert.deepEqual(shortRoles(roles.roles), ['k', 'mlp.experts.*.w']);
+  assert.deepEqual(shortRoles([]), []);
 });
 
 const stats = (more: Partial<Stats>): Stats => ({ measured: 10, mean: 0, std: 1, absmax: 2, kurtosis: 0, zeros: 0, nan: 0, pos_inf: 0, neg_inf: 0, ...more }) as Stats;

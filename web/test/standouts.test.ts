@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stats } from '../src/core/protocol.js';
-import { standoutsOf } from '../src/core/standouts.js';
+import { sentence, standoutsOf } from '../src/core/standouts.js';
 
 const ROLES = ['q', 'k', 'up'];
 const names = Array.from({ length: 8 }, (_, layer) => ROLES.map((role) => `m.layers.${layer}.${role}.weight`)).flat().concat('head.weight');
@@ -40,4 +40,18 @@ test('experts are told by number', () => {
   const experts = Array.from({ length: 8 }, (_, e) => `layers.0.experts.${e}.w`);
   const [dead] = standoutsOf({ names: experts, order }, experts.map((_, i) => ({ ...usual(i), ...(i === 3 ? { zeros: 100, std: 0 } : {}) })));
   assert.equal(dead!.place, 'layer 0, expert 3');
+  assert.equal(sentence(dead!), 'w is all zero');
+});
+
+test('two stacks of layers are told apart', () => {
+  const two = ['encoder.block', 'decoder.block'].flatMap((stack) => Array.from({ length: 6 }, (_, layer) => `${stack}.${layer}.w`));
+  const [one, ...more] = standoutsOf({ names: two, order }, two.map((name, i) => ({ ...usual(i), ...(name === 'decoder.block.4.w' ? { std: 0.3 } : {}) })));
+  assert.deepEqual([one!.place, one!.of, more], ['decoder.block.4', 1, []]);
+});
+
+test('sentences', () => {
+  const of = (change: (name: string) => Partial<Stats> | undefined) => standoutsOf({ names, order }, names.map((name, i) => ({ ...usual(i), ...change(name) }))).map((one) => `${one.place} ${sentence(one, '≈ ')}`);
+  assert.deepEqual(of((name) => (name === 'head.weight' ? { nan: 1, pos_inf: 2 } : undefined)), ['head.weight holds ≈ 1 NaN and 2 infinities']);
+  assert.deepEqual(of((name) => (name.includes('.5.') ? { zeros: 100, std: 0, absmax: 0 } : undefined)), ['layer 5 all 3 of its tensors are ≈ all zero']);
+  assert.match(of((name) => (/\.5\.[qk]/.test(name) ? { std: 0.1 } : undefined))[0]!, /^layer 5 2 of its 3 tensors stand out: [qk] has ≈ 4.* times/);
 });

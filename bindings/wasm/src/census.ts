@@ -75,7 +75,8 @@ export function* eachValue(
   }
 }
 
-export function* census(checkpoint: Checkpoint, tensor: number, window?: Window, watch?: Watch): Steps<Census> {
+/** Of all of a tensor, of a window, or of several windows together (`n` says how much that was). */
+export function* census(checkpoint: Checkpoint, tensor: number, window?: Window | readonly Window[], watch?: Watch): Steps<Census> {
   const { rows, cols } = shapeOfMatrix(checkpoint.tensor(tensor).shape);
   const table = new Uint32Array(KEYS);
   let wide: Float64Array | null = null; // of more elements than 32 bits count
@@ -87,13 +88,15 @@ export function* census(checkpoint: Checkpoint, tensor: number, window?: Window,
     table.fill(0);
     held = 0;
   };
-  yield* eachValue(checkpoint, tensor, window ?? { row: 0, rows, col: 0, cols }, (values) => {
-    const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
-    for (let i = 0; i < bits.length; ++i) ++table[bits[i]! >>> DROPPED]!;
-    n += bits.length;
-    held += bits.length;
-    if (held > 2 ** 31) carry();
-  }, watch);
+  const windows = window === undefined ? [{ row: 0, rows, col: 0, cols }] : [window].flat();
+  for (const one of windows)
+    yield* eachValue(checkpoint, tensor, one, (values) => {
+      const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+      for (let i = 0; i < bits.length; ++i) ++table[bits[i]! >>> DROPPED]!;
+      n += bits.length;
+      held += bits.length;
+      if (held > 2 ** 31) carry();
+    }, watch);
   if (wide !== null) carry();
   return entriesOf(wide ?? table, n);
 }

@@ -3,9 +3,10 @@
 import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
-import type { Args, Census, Command, Document, Method, ModelFile, ModelFiles, Opened, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import type { Args, Census, Command, Document, Method, MeasuredStats, ModelFile, ModelFiles, Opened, Part, Progress, Result, Stats, Tensor } from '../core/protocol.js';
 import { sumOf, writeLink, type Link, type Place } from './link.js';
 import { roleOf } from '../core/roles.js';
+import { matrixOf, sampleWindows } from '../core/matrix.js';
 import { explained } from '../tree/differences.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
@@ -24,10 +25,19 @@ export interface OpenModel extends Opened {
   /** Documents of whole-model jobs that have run, by command. */
   reports: Map<string, Document>;
   scans: Document[] | null;
+  /** Statistics of every tensor, as far as they have been measured. */
+  measured: Measured;
   /** How often each value occurs, of tensors that were counted. */
   censuses: Map<number, Census>;
   /** Tensors whose histograms are kept beside that of the one that is looked at. */
   pins: readonly { tensor: number; name: string; census: Census }[];
+}
+
+/** By tensor: undefined where it has not been measured, null where it cannot be. */
+export interface Measured {
+  stats: (MeasuredStats | null | undefined)[];
+  /** Whether all of them are there, and all of them exact. */
+  state: 'none' | 'sampled' | 'exact';
 }
 
 /** What is looked at: one tensor, and the others of its role where the tree shows them as one. */
@@ -44,6 +54,8 @@ export interface Job {
   title: string;
   progress: Progress | null;
   started: number;
+  /** The model that it reads. */
+  model: number | null;
   cancel: () => void;
 }
 
@@ -63,6 +75,11 @@ export const STARTS_BY_ITSELF = 256 * 2 ** 20;
 export const QUIET = 16 * 2 ** 20;
 /** A census has at most 65536 values: 1 MiB. */
 const MOST_CENSUSES = 192;
+/** Titles of jobs that measure every tensor. */
+export const FIRST_LOOK = 'a first look at all tensors';
+export const MEASURING = 'measuring all tensors';
+/** Models of more tensors are measured when asked for only. */
+const MOST_LOOKED_AT = 20_000;
 /** Documents that need no values. */
 const HEADERS_ONLY: ReadonlySet<Command> = new Set<Command>(['map', 'verify-headers']);
 /** Views that a chosen tensor is not seen in: choosing one leaves them. */
@@ -92,6 +109,9 @@ export class App extends EventTarget {
   jobs: Job[] = [];
   private nextJob = 1;
   private readBefore = 0;
+  private lookedAround: OpenModel | null = null;
+  /** Bytes of a first look, by model. */
+  private readonly costs = new Map<number, number>();
   private speed = USUAL_SPEED;
 
   constructor(readonly engine: Engine) {
@@ -182,7 +202,11 @@ export class App extends EventTarget {
     this.changed();
     try {
       const model = await this.load(files, sample);
-      for (const old of [this.model, this.other]) if (old !== null) this.engine.close(old.id);
+      for (const old of [this.model, this.other]) {
+        if (old === null) continue;
+        for (const job of this.jobs) if (job.model === old.id) job.cancel();
+        this.engine.close(old.id);
+      }
       this.model = model;
       this.readBefore = readBefore;
       this.other = null;
@@ -214,7 +238,7 @@ export class App extends EventTarget {
   private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
     const { model: id, opened } = await this.engine.open(files);
     const names = await this.engine.call('names', { model: id });
-    return { ...opened, tree: explained(opened.tree), id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null, censuses: new Map(), pins: [] };
+    return { ...opened, tree: explained(opened.tree), id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null, measured: { stats: [], state: 'none' }, censuses: new Map(), pins: [] };
   }
 
   // --- looking
@@ -258,11 +282,12 @@ export class App extends EventTarget {
   // --- work that reads values
 
   /** Runs a request as a job that the status bar shows and that can be cancelled; null when it was, or failed. */
-  async run<M extends Method>(title: string, method: M, args: Args<M>, bytes = 0): Promise<Result<M> | null> {
+  async run<M extends Method>(title: string, method: M, args: Args<M>, bytes = 0, onPart?: (part: Part<M>) => void): Promise<Result<M> | null> {
     const controller = new AbortController();
-    const job: Job = { id: this.nextJob++, title, progress: null, started: performance.now(), cancel: () => controller.abort() };
-    const options: CallOptions = {
+    const job: Job = { id: this.nextJob++, title, progress: null, started: performance.now(), model: 'model' in args ? args.model : null, cancel: () => controller.abort() };
+    const options: CallOptions<M> = {
       signal: controller.signal,
+      ...(onPart === undefined ? {} : { onPart }),
       onProgress: (progress) => {
         job.progress = progress;
         this.changed();
@@ -307,13 +332,62 @@ export class App extends EventTarget {
     this.changed();
     return stats;
   }
-  /** How often each value occurs in a tensor, counted once; null when it was cancelled, or failed. */
-  async censusOf(tensor: Tensor): Promise<Census | null> {
+  /**
+   * Measures every tensor for what compares them: all of it, or a sample of the large ones for a first look. What was measured before is
+   * shown until it is measured better.
+   */
+  async measure(sample: boolean): Promise<void> {
+    const model = this.model;
+    if (model === null || this.measuring) return;
+    const { measured } = model;
+    // A sample's places are far apart: its speed says nothing of reading all.
+    const bytes = sample ? 0 : this.tensorBytes;
+    const done = await this.run(sample ? FIRST_LOOK : MEASURING, 'measure', { model: model.id, sample }, bytes, ([tensor, stats]) => (measured.stats[tensor] = stats));
+    if (done === null) return;
+    measured.state = measured.stats.some((stats) => stats?.sampled === true) ? 'sampled' : 'exact';
+    this.changed();
+  }
+  /** Starts what starts by itself: all values of a small model, a first look at a larger one. Once for each model. */
+  async lookAround(): Promise<void> {
+    const model = this.model;
+    if (model === null || this.lookedAround === model || model.measured.state !== 'none') return;
+    this.lookedAround = model;
+    if (model.tensorCount > MOST_LOOKED_AT) return;
+    if (this.tensorBytes <= STARTS_BY_ITSELF) return this.measure(false);
+    if ((await this.costOf(model)) <= STARTS_BY_ITSELF && this.model === model) await this.measure(true);
+  }
+  get measuring(): boolean {
+    return this.jobs.some(({ title, model }) => model === this.model?.id && (title === FIRST_LOOK || title === MEASURING));
+  }
+  /** Bytes of a first look, once they are known. */
+  firstLookBytes(): number | null {
+    const { model } = this;
+    if (model === null) return null;
+    const known = this.costs.get(model.id);
+    if (known === undefined) void this.costOf(model).then(() => this.changed());
+    return known ?? null;
+  }
+  private async costOf(model: OpenModel): Promise<number> {
+    const known = this.costs.get(model.id);
+    if (known !== undefined) return known;
+    const bytes = await this.engine.call('cost', { model: model.id, sample: true });
+    this.costs.set(model.id, bytes);
+    return bytes;
+  }
+
+  /**
+   * How often each value occurs in a tensor, counted once; null when it was cancelled, or failed. `sample`: of some of it, where that is
+   * enough for a first look; its `n` then is less than the tensor's elements.
+   */
+  async censusOf(tensor: Tensor, sample = false): Promise<Census | null> {
     const model = this.model;
     if (model === null) return null;
     const known = model.censuses.get(tensor.index);
-    if (known !== undefined) return known;
-    const census = await this.quietly(`histogram of ${tensor.name}`, 'census', { model: model.id, tensor: tensor.index }, tensor.nbytes, tensor.name);
+    if (known !== undefined && (sample || known.n >= tensor.numel)) return known;
+    const windows = sample ? sampleWindows(matrixOf(tensor.shape), tensor.nbytes / tensor.numel) : null;
+    const bytes = windows === null ? tensor.nbytes : 0;
+    const args = { model: model.id, tensor: tensor.index, ...(windows === null ? {} : { window: windows }) };
+    const census = await this.quietly(`histogram of ${tensor.name}`, 'census', args, bytes, tensor.name);
     if (census === null) return null;
     if (model.censuses.size >= MOST_CENSUSES) model.censuses.delete(model.censuses.keys().next().value!);
     model.censuses.set(tensor.index, census);

@@ -9,6 +9,7 @@ import {
   type Method,
   type ModelFiles,
   type Opened,
+  type Part,
   type Progress,
   type ReadMode,
   type Result,
@@ -16,9 +17,11 @@ import {
 } from './protocol.js';
 import { readForWorker } from './reading.js';
 
-export interface CallOptions {
+export interface CallOptions<M extends Method = Method> {
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
+  /** What the request tells before it is done. */
+  onPart?: (part: Part<M>) => void;
 }
 /** Thrown into requests that were running when their worker failed. `report` holds no content of files. */
 export class EngineCrash extends Error {
@@ -33,6 +36,7 @@ interface Pending {
   resolve: (result: unknown) => void;
   reject: (error: unknown) => void;
   onProgress: ((progress: Progress) => void) | undefined;
+  onPart: ((part: never) => void) | undefined;
 }
 
 const LOG_LINES = 200;
@@ -54,7 +58,7 @@ export class Engine extends EventTarget {
   }
 
   /** Opens files as a model, whose number the other requests take. */
-  async open(files: ModelFiles, options: CallOptions = {}): Promise<{ model: number; opened: Opened }> {
+  async open(files: ModelFiles, options: CallOptions<'open'> = {}): Promise<{ model: number; opened: Opened }> {
     const model = this.nextModel++;
     this.models.set(model, files);
     try {
@@ -75,7 +79,7 @@ export class Engine extends EventTarget {
   }
 
   /** Any request of the protocol; models are opened where they are needed. Asks again where another request ended its worker. */
-  async call<M extends Method>(method: M, args: Args<M>, options: CallOptions = {}): Promise<Result<M>> {
+  async call<M extends Method>(method: M, args: Args<M>, options: CallOptions<M> = {}): Promise<Result<M>> {
     for (let attempt = 1; ; ++attempt) {
       try {
         return await this.ask(method, args, options);
@@ -134,7 +138,7 @@ class LaneWorker {
     return this.readBefore + this.read;
   }
 
-  open(model: number, options: CallOptions): Promise<Opened> {
+  open(model: number, options: CallOptions<'open'>): Promise<Opened> {
     const already = this.opened.get(model);
     if (already !== undefined) return already;
     const opening = this.call('open', { model, files: this.engine.filesOf(model) }, options);
@@ -147,11 +151,11 @@ class LaneWorker {
     this.call('close', { model }, {}).catch(() => undefined);
   }
 
-  call<M extends Method>(method: M, args: Args<M>, { signal, onProgress }: CallOptions): Promise<Result<M>> {
+  call<M extends Method>(method: M, args: Args<M>, { signal, onProgress, onPart }: CallOptions<M>): Promise<Result<M>> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       const id = this.nextCall++;
-      this.pending.set(id, { method, resolve: resolve as (result: unknown) => void, reject, onProgress });
+      this.pending.set(id, { method, resolve: resolve as (result: unknown) => void, reject, onProgress, onPart });
       this.engine.note(`${this.lane}: ${method}`);
       this.send({ type: 'call', id, method, args });
       signal?.addEventListener('abort', () => this.cancel(id, signal.reason), { once: true });
@@ -204,6 +208,7 @@ class LaneWorker {
     const call = this.pending.get(message.id);
     this.read = message.bytesRead;
     if (message.type === 'progress') {
+      for (const part of message.parts) call?.onPart?.(part as never);
       call?.onProgress?.(message.progress);
       this.engine.changed();
       return;

@@ -4,11 +4,13 @@ import type { Command, Document, Stats, Tensor } from '../../../bindings/wasm/sr
 import type { Census, Window } from '../../../bindings/wasm/src/census.js';
 import type { HeatmapGrid, HeatmapOptions, Profile, Theme } from '../../../bindings/wasm/src/heatmap.js';
 import type { SampleStats } from '../../../bindings/wasm/src/model.js';
+import type { MeasuredStats } from '../../../bindings/wasm/src/stats.js';
 import type { Where } from '../../../bindings/wasm/src/errors.js';
 
 export type { Census, Window } from '../../../bindings/wasm/src/census.js';
 export type { HeatmapGrid, HeatmapOptions, Pooling, Profile } from '../../../bindings/wasm/src/heatmap.js';
 export type { Command, Document, Finding, Severity, Stats, Tensor } from '../../../bindings/wasm/src/checkpoint.js';
+export type { MeasuredStats } from '../../../bindings/wasm/src/stats.js';
 export type { SampleStats } from '../../../bindings/wasm/src/model.js';
 
 /**
@@ -103,14 +105,18 @@ export interface Methods {
   picture: { args: { model: number; tensor: number; options: HeatmapOptions }; result: Picture };
   /** B - A. */
   difference: { args: { model: number; tensor: number; other: number; otherTensor: number; options: HeatmapOptions }; result: Picture };
-  /** Of the whole tensor without a window. */
-  census: { args: { model: number; tensor: number; window?: Window }; result: Census };
+  /** Of the whole tensor without a window; of several windows far apart, together. */
+  census: { args: { model: number; tensor: number; window?: Window | readonly Window[] }; result: Census };
   /** How many elements of each cell of a grid are within [from, to]. */
   within: {
     args: { model: number; tensor: number; window: Window; step: { row: number; col: number }; from: number; to: number };
     result: Uint32Array;
   };
   colors: { args: { theme: Theme }; result: Colors };
+  /** Statistics of all tensors but quantiles, told as they are measured: [tensor, statistics], null where it cannot be read. */
+  measure: { args: { model: number; sample: boolean }; result: true; part: [number, MeasuredStats | null] };
+  /** Bytes that `measure` would read. */
+  cost: { args: { model: number; sample: boolean }; result: number };
   /** A document about the whole model. */
   report: { args: { model: number; command: Command; filter?: string }; result: Document };
   diff: { args: { model: number; other: number; values: boolean }; result: Document };
@@ -122,6 +128,8 @@ export interface Methods {
 export type Method = keyof Methods;
 export type Args<M extends Method> = Methods[M]['args'];
 export type Result<M extends Method> = Methods[M]['result'];
+/** What a request tells before it is done. */
+export type Part<M extends Method> = Methods[M] extends { part: infer P } ? P : never;
 
 export const METHODS: Record<Method, Lane> = {
   open: 'view',
@@ -142,6 +150,8 @@ export const METHODS: Record<Method, Lane> = {
   census: 'picture',
   within: 'picture',
   colors: 'view',
+  measure: 'job',
+  cost: 'view',
   report: 'job',
   diff: 'job',
   scan: 'job',
@@ -167,7 +177,7 @@ export type ToWorker =
   | { type: 'call'; id: number; method: Method; args: unknown }
   | { type: 'bytes'; id: number; bytes: ArrayBuffer | null; why?: string };
 export type FromWorker =
-  | { type: 'progress'; id: number; progress: Progress; bytesRead: number }
+  | { type: 'progress'; id: number; progress: Progress; parts: unknown[]; bytesRead: number }
   | { type: 'result'; id: number; result: unknown; bytesRead: number; mode: ReadMode }
   | { type: 'failure'; id: number; failure: Failure; bytesRead: number }
   /** Bytes of a file that only the page may read. */

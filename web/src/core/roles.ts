@@ -74,7 +74,7 @@ export function rolesOf({ order, names }: Names): Roles {
 export function shortRoles(roles: readonly string[]): string[] {
   const parts = roles.map((role) => role.split('.'));
   let lead = 0;
-  while (parts.every((p) => p.length > lead + 1 && p[lead] === parts[0]![lead])) ++lead;
+  while (parts.length > 0 && parts.every((p) => p.length > lead + 1 && p[lead] === parts[0]![lead])) ++lead;
   return parts.map((p) => {
     const rest = p.slice(lead);
     return (rest.length > 1 && rest.at(-1) === 'weight' ? rest.slice(0, -1) : rest).join('.');

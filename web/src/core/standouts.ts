@@ -15,7 +15,7 @@ export interface Standout {
   tensors: { tensor: number; short: string; pattern: string; peers: number[] }[];
   /** Tensors of the place that could. */
   of: number;
-  /** "4.1 times the usual standard deviation (0.0926, others 0.0229)" */
+  /** Of the first: "4.1 times the usual standard deviation (0.0926; the others 0.0229)", "2 NaN", "all zero". */
   what: string;
   score: number;
 }
@@ -99,8 +99,8 @@ export function standoutsOf({ order, names }: Names, stats: readonly (Stats | nu
     const { pattern, numbers } = patternOf(name);
     const found = stats[tensor];
     if (found == null) return;
-    const [layer] = numbers;
-    if (layer !== undefined) for (const key of new Set([String(layer), numbers.join('.')])) inPlace.set(key, (inPlace.get(key) ?? 0) + 1);
+    const key = placeKey(pattern, numbers);
+    inPlace.set(key, (inPlace.get(key) ?? 0) + 1);
     const role = roles.get(pattern) ?? [];
     role.push({ tensor, name, numbers, stats: found });
     roles.set(pattern, role);
@@ -111,22 +111,26 @@ export function standoutsOf({ order, names }: Names, stats: readonly (Stats | nu
   for (const [pattern, role] of roles) {
     const peers = role.map(({ tensor }) => tensor);
     const add = (instance: Instance, kind: Oddness, what: string, score: number) => odd.push({ ...instance, kind, what, score, short: short.get(pattern) ?? instance.name, pattern, peers });
-    for (const instance of role) if (instance.stats.nan + instance.stats.pos_inf + instance.stats.neg_inf > 0) add(instance, 'not-finite', `holds ${notFinite(instance.stats)}`, 1000);
+    for (const instance of role) if (instance.stats.nan + instance.stats.pos_inf + instance.stats.neg_inf > 0) add(instance, 'not-finite', notFinite(instance.stats), 1000);
     if (role.length >= LEAST_LAYERS) ofRole(role, add);
   }
-  return grouped(odd, inPlace);
+  return grouped(odd, inPlace, new Set(patterns.map(stackOf)).size);
 }
 
-function placeOf(numbers: readonly number[], name: string): string {
+/** What numbers the layers: "encoder.block." and "decoder.block." are two stacks. */
+const stackOf = (pattern: string) => pattern.slice(0, pattern.indexOf('*'));
+const placeKey = (pattern: string, numbers: readonly number[]) => (numbers.length === 0 ? pattern : `${stackOf(pattern)}${numbers.join('.')}`);
+function placeOf({ numbers, name, pattern }: Odd, stacks: number): string {
   const [layer, expert] = numbers;
-  return layer === undefined ? name : expert === undefined ? `layer ${layer}` : `layer ${layer}, expert ${expert}`;
+  if (layer === undefined) return name;
+  return `${stacks > 1 ? `${stackOf(pattern)}${layer}` : `layer ${layer}`}${expert === undefined ? '' : `, expert ${expert}`}`;
 }
 
 /** What stands out in the same way at one place, as one. */
-function grouped(odd: readonly Odd[], inPlace: ReadonlyMap<string, number>): Standout[] {
+function grouped(odd: readonly Odd[], inPlace: ReadonlyMap<string, number>, stacks: number): Standout[] {
   const groups = new Map<string, Odd[]>();
   for (const one of odd) {
-    const key = `${one.kind} ${one.numbers.length === 0 ? one.name : one.numbers.join('.')}`;
+    const key = `${one.kind} ${placeKey(one.pattern, one.numbers)}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()]
@@ -134,15 +138,31 @@ function grouped(odd: readonly Odd[], inPlace: ReadonlyMap<string, number>): Sta
       const first = group.reduce((most, one) => (one.score > most.score ? one : most));
       return {
         kind: first.kind,
-        place: placeOf(first.numbers, first.name),
+        place: placeOf(first, stacks),
         layer: first.numbers[0] ?? null,
         tensors: [first, ...group.filter((one) => one !== first)].map(({ tensor, short, pattern, peers }) => ({ tensor, short, pattern, peers })),
-        of: inPlace.get(first.numbers.join('.')) ?? 1,
+        of: inPlace.get(placeKey(first.pattern, first.numbers)) ?? 1,
         what: first.what,
         score: first.score + Math.log2(group.length),
       };
     })
     .sort((a, b) => b.score - a.score);
+}
+
+const VERBS: Record<Oddness, [one: string, several: string]> = {
+  'not-finite': ['holds', 'hold'],
+  zero: ['is', 'are'],
+  scale: ['has', 'have'],
+  peak: ['has', 'have'],
+  mean: ['has', 'have'],
+};
+/** "self_attn.q_proj holds 2 NaN", "7 of its 9 tensors stand out: self_attn.k_proj has …" */
+export function sentence({ kind, layer, tensors, of, what }: Standout, about = ''): string {
+  const [one, several] = VERBS[kind];
+  const [{ short }] = tensors as [Standout['tensors'][number]];
+  if (tensors.length === 1) return `${layer === null ? '' : `${short} `}${one} ${about}${what}`;
+  const who = tensors.length === of ? `all ${of} of its tensors` : `${tensors.length} of its ${of} tensors`;
+  return kind === 'zero' ? `${who} ${several} ${about}${what}` : `${who} stand out: ${short} ${one} ${about}${what}`;
 }
 
 /** What such a difference often comes from, and what to do. */

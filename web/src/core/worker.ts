@@ -6,8 +6,9 @@ import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
 import { sampleOf } from '../../../bindings/wasm/src/model.js';
 import { Files } from '../../../bindings/wasm/src/files.js';
 import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatmap.js';
+import { StatsJob } from '../../../bindings/wasm/src/stats.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
-import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
+import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Part, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
 import { BlockCache, canRead, ShorterFile, sourceOf } from './reading.js';
 
 interface Model {
@@ -162,9 +163,10 @@ async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<
   return documents;
 }
 
+const everyTensor = (checkpoint: Checkpoint) => Array.from({ length: checkpoint.tensorCount }, (_, i) => i);
 const READS_VALUES: ReadonlySet<string> = new Set(['stats', 'doctor', 'moe', 'verify']);
 
-type Answers = { [M in Method]: (args: Args<M>, watch: Watch) => Promise<Result<M>> | Result<M> };
+type Answers = { [M in Method]: (args: Args<M>, watch: Watch, tell: (part: Part<M>) => void) => Promise<Result<M>> | Result<M> };
 const answers: Answers = {
   open,
   close: ({ model }) => close(model),
@@ -211,7 +213,8 @@ const answers: Answers = {
   },
   census: ({ model: id, tensor, window }, watch) => {
     const { files, checkpoint } = modelOf(id);
-    return run(files, census(checkpoint, tensor, window, watch));
+    const steps = census(checkpoint, tensor, window, watch);
+    return Array.isArray(window) ? runSparsely(files, steps) : run(files, steps);
   },
   within: ({ model: id, tensor, window, step, from, to }, watch) => {
     const { files, checkpoint } = modelOf(id);
@@ -226,6 +229,21 @@ const answers: Answers = {
   sample: async ({ model: id, tensor, n }) => {
     const { files, checkpoint } = modelOf(id);
     return (await runSparsely(files, sampleOf(checkpoint, checkpoint.tensor(tensor), n))).stats;
+  },
+  measure: async ({ model: id, sample }, watch, tell): Promise<true> => {
+    const { files, checkpoint } = modelOf(id);
+    const steps = checkpoint.statsOf(everyTensor(checkpoint), { sample, quantiles: false }, (tensor, stats) => tell([tensor, stats]), watch);
+    await (sample ? runSparsely(files, steps) : run(files, steps));
+    return true;
+  },
+  cost: ({ model: id, sample }) => {
+    const { checkpoint } = modelOf(id);
+    const job = StatsJob.of(checkpoint, everyTensor(checkpoint), { sample, quantiles: false });
+    try {
+      return job.bytes;
+    } finally {
+      job.free();
+    }
   },
   report: async ({ model: id, command, filter }, watch) => {
     const { files, checkpoint } = modelOf(id);
@@ -266,14 +284,20 @@ function failureOf(error: unknown): Failure {
 
 async function call(id: number, method: Method, args: unknown): Promise<void> {
   let last = 0;
+  let progress = { done: 0, of: 0 };
+  const parts: unknown[] = [];
+  const say = () => post({ type: 'progress', id, progress, parts: parts.splice(0), bytesRead: cache.bytesRead });
   const watch: Watch = (done, of) => {
+    progress = { done, of };
     const now = performance.now();
     if (now - last < 50) return;
     last = now;
-    post({ type: 'progress', id, progress: { done, of }, bytesRead: cache.bytesRead });
+    say();
   };
   try {
-    const result = await (answers[method] as (args: unknown, watch: Watch) => unknown)(args, watch);
+    const answer = answers[method] as (args: unknown, watch: Watch, tell: (part: unknown) => void) => unknown;
+    const result = await answer(args, watch, (part) => parts.push(part));
+    if (parts.length > 0) say();
     post({ type: 'result', id, result, bytesRead: cache.bytesRead, mode });
   } catch (error) {
     post({ type: 'failure', id, failure: failureOf(error), bytesRead: cache.bytesRead });

@@ -151,9 +151,6 @@ export class FactsPanel extends AppElement {
       }
       .approximate {
         margin-bottom: 8px;
-        padding: 6px 8px;
-        border: 1px dashed var(--line-strong);
-        background: repeating-linear-gradient(135deg, transparent 0 6px, color-mix(in srgb, var(--line) 45%, transparent) 6px 7px);
       }
       .stepper {
         display: flex;

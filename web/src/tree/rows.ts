@@ -25,7 +25,7 @@ export interface Row {
 const NUMBER_LIST = /^\d+(-\d+)?(,\d+(-\d+)?)*$/;
 
 /** The components that a node adds to the pattern. */
-function components(node: TreeNode): string[] {
+export function components(node: TreeNode): string[] {
   if (node.times === 1 || NUMBER_LIST.test(node.name)) return [node.name];
   return [node.name, '*'];
 }

@@ -115,6 +115,11 @@ export const base = css`
   .good {
     color: var(--good);
   }
+  .approximate {
+    padding: 6px 8px;
+    border: 1px dashed var(--line-strong);
+    background: repeating-linear-gradient(135deg, transparent 0 6px, color-mix(in srgb, var(--line) 45%, transparent) 6px 7px);
+  }
 `;
 
 /** A row of controls above a picture that fills the width. */

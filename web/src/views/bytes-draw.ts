@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file to scale, as a tape in rows: what each byte is for. Pure drawing.
+import { hatch } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 
 export interface Part {
@@ -96,7 +97,7 @@ export function drawTape(ctx: CanvasRenderingContext2D, tape: Tape, area: Size, 
     }
     ctx.strokeStyle = ink.strong;
     ctx.strokeRect(LEFT + 0.5, y + 0.5, width - 1, ROW - 1);
-    for (const span of tape.damaged) if (touches(span, from, to)) hatch(ctx, x(span.offset), y, Math.max(3, x(span.offset + span.length) - x(span.offset)), ink);
+    for (const span of tape.damaged) if (touches(span, from, to)) hatch(ctx, { x: x(span.offset), y, width: Math.max(3, x(span.offset + span.length) - x(span.offset)), height: ROW }, ink.bad, 5, 1.5);
     if (tape.selected !== null) mark(ctx, tape.selected, from, to, x, y, ink.text, 2);
     mark(ctx, tape.window, from, to, x, y, ink.warn, 1.5);
   }
@@ -116,23 +117,7 @@ function block(ctx: CanvasRenderingContext2D, part: Part, i: number, x: number, 
   ctx.fillStyle = color;
   ctx.fillRect(x, y, width, ROW);
   ctx.globalAlpha = 1;
-  if (UNOWNED.has(part.kind)) hatch(ctx, x, y, width, ink);
-}
-
-function hatch(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, ink: Ink): void {
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(x, y, width, ROW);
-  ctx.clip();
-  ctx.strokeStyle = ink.bad;
-  ctx.lineWidth = 1.5;
-  for (let at = x - ROW; at < x + width; at += 5) {
-    ctx.beginPath();
-    ctx.moveTo(at, y + ROW);
-    ctx.lineTo(at + ROW, y);
-    ctx.stroke();
-  }
-  ctx.restore();
+  if (UNOWNED.has(part.kind)) hatch(ctx, { x, y, width, height: ROW }, ink.bad, 5, 1.5);
 }
 
 const touches = (span: Span, from: number, to: number) => span.offset + Math.max(1, span.length) > from && span.offset < to;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A grid of named rows and columns, a colour each cell. Pure drawing.
+import { hatch } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import type { Rect } from './picture-draw.js';
 
@@ -10,6 +11,8 @@ export interface Grid {
   color: (row: number, col: number) => string | null;
   /** A sign in the cell: "✕", "=2". */
   sign?: (row: number, col: number) => string;
+  /** Cells whose value is of a part only: they are hatched. */
+  approximate?: (row: number, col: number) => boolean;
   cursor: { row: number; col: number } | null;
   /** Slanted labels above need this much. */
   head: number;
@@ -69,6 +72,7 @@ export function drawGrid(ctx: CanvasRenderingContext2D, grid: Grid, size: Size, 
       }
       ctx.fillStyle = color;
       ctx.fillRect(x, y, width - inset, ROW_HEIGHT - 1);
+      if (grid.approximate?.(row, col) === true) hatch(ctx, { x, y, width: width - inset, height: ROW_HEIGHT - 1 }, ink.muted, 6, 0.6);
       const sign = grid.sign?.(row, col) ?? '';
       if (sign === '') continue;
       ctx.textAlign = 'center';

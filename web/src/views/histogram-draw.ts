@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A histogram with quantiles, what is brushed, and others over it. Pure drawing.
 import type { Bins } from '../core/histogram.js';
+import { sampledMark } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import { across, curve, drawBand, drawTicks, outline, type Band } from './axis-draw.js';
 import { short, type Rect } from './picture-draw.js';
@@ -22,6 +23,8 @@ export interface HistogramScene {
   /** Values that are brushed, and where they lie on this axis: two bands of a range of magnitudes on a linear one. */
   bands: readonly Band[];
   curves: readonly Curve[];
+  /** Not all values were counted. */
+  sampled: boolean;
   /** The value under the pointer in the picture. */
   pointed: number | null;
 }
@@ -83,6 +86,7 @@ export function drawHistogram(ctx: CanvasRenderingContext2D, scene: HistogramSce
   drawTicks(ctx, bins, plot, RIGHT, ink, 4);
   drawQuantiles(ctx, scene, plot, size.width, ink);
   if (scene.pointed !== null) drawPointed(ctx, scene.pointed, bins, plot, ink);
+  if (scene.sampled) sampledMark(ctx, { ...plot, height: 18 }, ink);
   ctx.fillStyle = ink.muted;
   ctx.font = ink.mono;
   ctx.textAlign = 'right';

@@ -96,6 +96,7 @@ export class HistogramPanel extends AppElement {
         ...this.overlays!.pins.flatMap((pin, i) => (pin.tensor === tensor.index ? [] : [curve(pin.census, i)])),
         ...(areaCensus === null ? [] : [curve(areaCensus, 'part')]),
       ],
+      sampled: !this.look.exact,
       pointed,
     };
   }
@@ -113,7 +114,7 @@ export class HistogramPanel extends AppElement {
   override render(): TemplateResult {
     const { look } = this;
     const { census } = look;
-    if (census === null) return html`<p class="muted">${look.large ? 'The histogram needs all values: “Read all” counts them.' : 'Counting…'}</p>`;
+    if (census === null) return html`<p class="muted">Counting…</p>`;
     return html`
       <div class="bar" role="toolbar" aria-label="histogram">
         <select aria-label="scale of values" @change=${(e: Event) => (this.scale = (e.target as HTMLSelectElement).value as Scale)}>
@@ -140,6 +141,7 @@ export class HistogramPanel extends AppElement {
     const outside = this.scale === 'log' ? 0 : countWithin(census, -Infinity, Infinity) - countWithin(census, from, to);
     const [least, most] = [census.values[0], census.values.at(-1)];
     if (outside > 0) odd.push(`${format.plural(outside, 'value')} outside, from ${format.number(least)} to ${format.number(most)}`);
+    if (!this.look.exact) return `≈ ${format.exact(census.n)} of ${format.exact(tensor.numel)} values counted, in places evenly spread${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
     return `${format.exact(census.n)} values, all counted${wide ? ' by their leading 12 bits' : `, ${format.exact(census.values.length)} of them distinct`}${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
   }
   private brush(census: Census): TemplateResult {
@@ -169,7 +171,8 @@ export class HistogramPanel extends AppElement {
     const percentile = (value: number) => `p${Number(percentileOf(census, value).toPrecision(4))}`;
     const [least, most] = [census.values[0]!, census.values.at(-1)!];
     const where = range.magnitudes === true ? '' : range.to >= most ? ` from ${percentile(range.from)} up` : range.from <= least ? ` up to ${percentile(range.to)}` : '';
-    return `${format.plural(n, 'value')}, ${format.percent(n, all) || '0 %'}${n === 0 ? '' : where}`;
+    const about = this.look.exact ? '' : '≈ ';
+    return `${about}${about === '' ? `${format.plural(n, 'value')}, ` : ''}${format.percent(n, all) || '0 %'}${n === 0 ? '' : where}${this.look.large ? ' · zoom in: what is seen is lit' : ''}`;
   }
   private choose(census: Census, select: HTMLSelectElement): void {
     const range = LIT[select.value]?.(census);
@@ -196,7 +199,7 @@ export class HistogramPanel extends AppElement {
     return html`<p class="brush">
       ${count === 0
         ? nothing
-        : html`<label><input type="checkbox" .checked=${shown} @change=${() => overlays.toggle(tensor)} /> <span class="key peer" aria-hidden="true"></span> ${format.plural(count, 'other layer')} of its role</label>
+        : html`<label><input type="checkbox" .checked=${shown} @change=${() => overlays.toggle(tensor)} /> <span class="key peer" aria-hidden="true"></span> ${overlays.sampled(tensor) ? '≈ ' : ''}${format.plural(count, 'other layer')} of its role</label>
             ${shown ? (known < count ? html`<span class="muted">${known} counted…</span>` : nothing) : html`<span class="muted">reads ${format.bytes(overlays.cost(tensor))}</span>`}`}
       <button aria-pressed=${String(overlays.isPinned(tensor))} title="keep this histogram beside those of other tensors" @click=${() => overlays.togglePin(tensor, census)}>${overlays.isPinned(tensor) ? 'Unpin' : 'Pin'}</button>
       ${pins.map((pin) => html`<span class="pin"><span class="key pin${overlays.pins.indexOf(pin)}" aria-hidden="true"></span><span class="mono">${pin.name}</span> <button aria-label="unpin ${pin.name}" @click=${() => this.unpin(pin)}>✕</button></span>`)}
@@ -268,7 +271,7 @@ export class HistogramPanel extends AppElement {
     save(`${this.look.tensor.name}.histogram.png`, await this.sketch.png());
   }
   private saveCsv({ values, counts }: Census): void {
-    saveText(`${this.look.tensor.name}.census.csv`, csvOf([['value', 'count'], ...Array.from(values, (value, i) => [value, counts[i]!])]), 'text/csv');
+    saveText(`${this.look.tensor.name}.census${this.look.exact ? '' : '.sample'}.csv`, csvOf([['value', 'count'], ...Array.from(values, (value, i) => [value, counts[i]!])]), 'text/csv');
   }
 
   static override styles = [

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers by roles: one statistic of every tensor at a glance, and what stands out of its role.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
-import type { Stats } from '../core/protocol.js';
+import type { OpenModel } from '../app/app.js';
+import type { MeasuredStats } from '../core/protocol.js';
 import { combined, deviations, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -12,6 +12,7 @@ import { csvOf, save, saveText } from '../ui/save.js';
 import { styled } from '../ui/styled.js';
 import { gridHeight, type Grid } from './grid-draw.js';
 import { GridPicture } from './grid-picture.js';
+import { measureOffer } from './measure-offer.js';
 
 /** Slanted labels of so many characters need this height. */
 const headFor = (labels: readonly string[]) => Math.min(130, 20 + Math.ceil(5.8 * Math.max(...labels.map((label) => label.length))));
@@ -26,6 +27,8 @@ interface Sheet {
   values: (number | null)[];
   deviations: (number | null)[];
   largest: number;
+  /** Cells of which only a sample was read. */
+  approximate: boolean[];
 }
 
 export class MatrixView extends AppElement {
@@ -50,13 +53,12 @@ export class MatrixView extends AppElement {
       this.model = model;
       this.roles = rolesOf(model.names);
       this.picture.cursor = null;
-      const measured = model.reports.has('stats');
-      if (!measured && this.app.tensorBytes <= STARTS_BY_ITSELF && this.roles.roles.length > 0) queueMicrotask(() => void this.app.reportOf('stats', 'statistics of all tensors'));
+      queueMicrotask(() => void this.app.lookAround());
     }
     const roles = this.roles!;
     if (roles.layers.length < 2) return html`<p class="muted">No layers repeat in this file: there is nothing to compare by layer. The tree and the tensor view show each tensor.</p>`;
-    const stats = model.reports.get('stats')?.['tensors'] as (Stats | null)[] | undefined;
-    if (stats === undefined) return this.offer();
+    const { stats, state } = model.measured;
+    if (stats.length === 0) return this.app.measuring ? html`<p class="muted">Looking at every tensor…</p>` : html`<p>One cell for each layer and role, coloured by a statistic: what is unlike its neighbours is seen at once. Values have to be read for that.</p>${measureOffer(this.app)}`;
     this.sheet = this.measured(roles, stats);
     const grid = this.grid();
     return html`
@@ -69,6 +71,7 @@ export class MatrixView extends AppElement {
         <button @click=${() => void this.savePng()}>PNG</button>
         <button @click=${() => this.saveCsv()}>CSV</button>
       </div>
+      ${state === 'exact' ? nothing : measureOffer(this.app)}
       <canvas
         ${styled({ height: `${gridHeight(grid ?? { head: 0, rows: [] })}px` })}
         tabindex="0"
@@ -84,14 +87,7 @@ export class MatrixView extends AppElement {
       ${roles.outside > 0 ? html`<p class="muted">${format.plural(roles.outside, 'tensor')} in no repeated layer ${roles.outside === 1 ? 'is' : 'are'} not shown.</p>` : nothing}
     `;
   }
-  private offer(): TemplateResult {
-    const running = this.app.jobs.some((job) => job.title === 'statistics of all tensors');
-    const bytes = this.app.tensorBytes;
-    if (running) return html`<p class="muted">Measuring every tensor: progress is in the line below, Esc ends it.</p>`;
-    return html`<p>One cell for each layer and role, coloured by a statistic: what is unlike its neighbours is seen at once. All values have to be read for that.</p>
-      <p><button class="primary" @click=${() => void this.app.reportOf('stats', 'statistics of all tensors')}>Measure ${format.bytes(bytes)} (${this.app.estimate(bytes)})</button></p>`;
-  }
-  private measured(roles: Roles, stats: readonly (Stats | null)[]): Sheet {
+  private measured(roles: Roles, stats: readonly (MeasuredStats | null | undefined)[]): Sheet {
     const { layers, cells } = roles;
     const across = roles.roles.length;
     const values = Array.from({ length: layers.length * across }, (_, i) => combined(this.stat, (cells.get(i) ?? []).map((tensor) => stats[tensor])));
@@ -101,12 +97,13 @@ export class MatrixView extends AppElement {
       column.forEach((value, layer) => (far[layer * across + role] = value));
     }
     const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
-    return { roles, short: shortRoles(roles.roles), values, deviations: far, largest };
+    const approximate = Array.from(values, (_, i) => (cells.get(i) ?? []).some((tensor) => stats[tensor]?.sampled === true));
+    return { roles, short: shortRoles(roles.roles), values, deviations: far, largest, approximate };
   }
   private grid(): Omit<Grid, 'cursor'> | null {
     const { sheet } = this;
     if (sheet === null) return null;
-    const { roles, values, deviations: far, largest } = sheet;
+    const { roles, values, deviations: far, largest, approximate } = sheet;
     const across = roles.roles.length;
     const kind = this.relative || this.stat === 'mean' ? 'diverging' : 'sequential';
     return {
@@ -117,6 +114,7 @@ export class MatrixView extends AppElement {
         const value = this.relative ? far[row * across + col]! : values[row * across + col]!;
         return value === null ? null : this.picture.colors.css(kind, value, this.relative ? FAR : largest);
       },
+      approximate: (row, col) => approximate[row * across + col]!,
       sign: (row, col) => {
         const value = far[row * across + col]!;
         return value !== null && Math.abs(value) >= FAR ? (value > 0 ? '▲' : '▼') : '';
@@ -131,14 +129,15 @@ export class MatrixView extends AppElement {
     const i = cursor.row * roles.roles.length + cursor.col;
     const tensors = roles.cells.get(i) ?? [];
     if (tensors.length === 0) return `layer ${roles.layers[cursor.row]!} has no ${sheet.short[cursor.col]!}`;
+    const about = sheet.approximate[i] === true ? '≈ ' : '';
     const several = tensors.length > 1 ? ` · ${tensors.length} tensors together` : '';
     const deviation = far[i] ?? 0;
-    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${format.number(values[i])} · ${format.number(Number(Math.abs(deviation).toPrecision(3)))} times the usual spread ${deviation < 0 ? 'below' : 'above'} its role${several}`;
+    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${about}${format.number(values[i])} · ${format.number(Number(Math.abs(deviation).toPrecision(3)))} times the usual spread ${deviation < 0 ? 'below' : 'above'} its role${several}`;
   }
   private scaleBar(): TemplateResult {
     const { sheet } = this;
     const text = this.relative ? `colour: distance from the role’s median, up to ${FAR} times the usual spread; ▲ ▼ beyond` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
-    return html`<p class="muted small">${text}; a line where there is no tensor</p>`;
+    return html`<p class="muted small">${text}; a line where there is no tensor${sheet?.approximate.includes(true) === true ? '; ≈ hatched where a sample was read' : ''}</p>`;
   }
   private outliers(roles: Roles): TemplateResult {
     const { deviations: far, values, short } = this.sheet!;
@@ -153,7 +152,7 @@ export class MatrixView extends AppElement {
         ${named.slice(0, MOST_NAMED).map(
           ([i, value]) => html`<li>
             <button class="plain" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
-            ${format.number(values[i])} <span class="muted">${format.number(Number(Math.abs(value).toPrecision(3)))} times the usual spread ${value < 0 ? 'below' : 'above'} its role</span>
+            ${this.sheet!.approximate[i] === true ? '≈ ' : ''}${format.number(values[i])} <span class="muted">${format.number(Number(Math.abs(value).toPrecision(3)))} times the usual spread ${value < 0 ? 'below' : 'above'} its role</span>
           </li>`,
         )}
       </ul>

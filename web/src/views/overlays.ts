@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Histograms over that of the tensor that is looked at: other layers of its role, and tensors that were pinned.
-import { STARTS_BY_ITSELF, type App } from '../app/app.js';
+import type { App } from '../app/app.js';
+import { SAMPLE_BYTES } from '../core/matrix.js';
 import type { Census, Tensor } from '../core/protocol.js';
 
 /** Others are counted unasked where that is cheap. */
 const CHEAP = 32 * 2 ** 20;
 const MOST_PEERS = 24;
+const WHOLE = 2 * SAMPLE_BYTES;
 
 export interface Overlay {
   tensor: number;
@@ -45,13 +47,15 @@ export class Overlays {
   private chosen(tensor: Tensor): number[] {
     const { selection } = this.app;
     if (selection === null || selection.tensor !== tensor || selection.peers.length < 2) return [];
-    // Those of one role are alike, or nearly.
-    const fit = Math.max(2, Math.floor(STARTS_BY_ITSELF / Math.max(1, tensor.nbytes)));
-    return spread(selection.peers, tensor.index, Math.min(MOST_PEERS, fit));
+    return spread(selection.peers, tensor.index, MOST_PEERS);
+  }
+  /** Others are counted in part where all of them would be much. */
+  sampled(tensor: Tensor): boolean {
+    return tensor.nbytes > WHOLE;
   }
   /** Bytes that drawing them reads. */
   cost(tensor: Tensor): number {
-    return this.chosen(tensor).length * tensor.nbytes;
+    return this.chosen(tensor).length * (this.sampled(tensor) ? SAMPLE_BYTES : tensor.nbytes);
   }
   count(tensor: Tensor): number {
     return this.chosen(tensor).length;
@@ -70,7 +74,7 @@ export class Overlays {
     for (const facts of await this.app.engine.call('tensors', { model: model.id, indices: this.chosen(tensor) })) {
       if (turn !== this.reading || this.app.model !== model) return;
       if (!facts.readable || facts.numel === 0) continue;
-      const census = await this.app.censusOf(facts);
+      const census = await this.app.censusOf(facts, this.sampled(tensor));
       if (census === null) return;
       shown.peers.push({ tensor: facts.index, name: facts.name, census });
       if (turn === this.reading) this.changed();

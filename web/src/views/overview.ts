@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file is, in one screen: what the program's `info` says.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { Measured, OpenModel } from '../app/app.js';
 import { grave, knownFindings } from '../core/findings.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
-import { oddity } from '../tree/rows.js';
+import { sentence, standoutsOf, WHY, type Standout } from '../core/standouts.js';
+import { components, oddity, tensorsOf } from '../tree/rows.js';
+import { measureOffer } from './measure-offer.js';
 
 interface DTypeCount {
   dtype: string;
@@ -17,23 +19,36 @@ interface DTypeCount {
   bytes: number;
 }
 
+interface OddNode {
+  path: string;
+  what: string;
+  /** Of the first tensor in it. */
+  pattern: string[];
+}
 /** Nodes that break their pattern, with where they are. */
-function oddNodes(root: TreeNode, most: number): { path: string; what: string }[] {
-  const found: { path: string; what: string }[] = [];
-  const walk = (node: TreeNode, path: string[]) => {
+function oddNodes(root: TreeNode, most: number): OddNode[] {
+  const found: OddNode[] = [];
+  const firstIn = (node: TreeNode, pattern: string[]): string[] => (node.children[0] === undefined ? pattern : firstIn(node.children[0], [...pattern, ...components(node.children[0])]));
+  const walk = (node: TreeNode, path: string[], pattern: string[]) => {
     for (const child of node.children) {
       if (found.length >= most) return;
       const here = [...path, child.times > 1 ? `${child.name} ×${child.times}` : child.name];
+      const own = [...pattern, ...components(child)];
       const what = oddity(child);
-      if (what !== '') found.push({ path: here.join(' . '), what });
-      walk(child, here);
+      if (what !== '') found.push({ path: here.join('.'), what, pattern: firstIn(child, own) });
+      walk(child, here, own);
     }
   };
-  walk(root, []);
+  walk(root, [], []);
   return found;
 }
 
+const MOST_ODD = 8;
+
 export class Overview extends AppElement {
+  private seen: OpenModel | null = null;
+  private known: { of: Measured; state: string; found: Standout[] } | null = null;
+
   override render(): TemplateResult {
     const { model } = this.app;
     if (model === null) return html``;
@@ -41,7 +56,6 @@ export class Overview extends AppElement {
     const dtypes = info['dtypes'] as DTypeCount[];
     const sections = info['sections'] as { name: string; tensors: number; bytes: number }[];
     const bytes = info['tensor_bytes'] as number;
-    const odd = oddNodes(model.tree, 20);
     const config = moe['detected'] === true;
     return html`
       <h2>${model.label}</h2>
@@ -54,6 +68,7 @@ export class Overview extends AppElement {
           ? html`<div><b>${String(moe['expert_count'])}</b> experts in ${format.plural((moe['layers'] as unknown[]).length, 'layer')}</div>`
           : nothing}
       </div>
+      ${this.standsOut(model)}
       ${model.complete ? nothing : html`<p class="damage">Part of the file is missing or damaged: see Findings.</p>`}
       <h3>Types</h3>
       <table>
@@ -80,12 +95,6 @@ export class Overview extends AppElement {
                 </tr>`,
               )}
             </table>`}
-      <h3>Structure</h3>
-      ${odd.length === 0
-        ? html`<p class="muted">Layers that repeat are all alike.</p>`
-        : html`<ul>
-            ${odd.map(({ path, what }) => html`<li><span class="mono">${path}</span> <span class="warning">${what}</span></li>`)}
-          </ul>`}
       <h3>Go on</h3>
       <p class="next">
         <button @click=${() => this.app.show('findings')}>${this.health(model)}</button>
@@ -93,6 +102,53 @@ export class Overview extends AppElement {
         <button @click=${() => void this.showLargest(model)}>Look at the largest tensor</button>
       </p>
     `;
+  }
+
+  /** What is unlike the rest, in structure and in values, with a way to each of them. */
+  private standsOut(model: OpenModel): TemplateResult {
+    if (model !== this.seen) {
+      this.seen = model;
+      queueMicrotask(() => void this.app.lookAround());
+    }
+    const odd = oddNodes(model.tree, MOST_ODD);
+    const { stats, state } = model.measured;
+    const values = this.standoutsOf(model);
+    const about = state === 'sampled' ? '≈ ' : '';
+    const compared = stats.filter((one) => one != null).length;
+    return html`<h3>What stands out</h3>
+      ${odd.map((node) => html`<div class="odd"><button class="plain link mono" @click=${() => void this.lookIn(model, node)}>${node.path}</button> <span class="warning">${node.what}</span></div>`)}
+      ${values.slice(0, MOST_ODD).map((one) => this.standout(one, about))}
+      ${values.length > MOST_ODD ? html`<p class="muted">and ${values.length - MOST_ODD} more: see <button class="plain link" @click=${() => this.app.show('matrix')}>Layers</button></p>` : nothing}
+      ${state !== 'none' && values.length + odd.length === 0
+        ? html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with those of their role in other layers${about === '' ? '' : ', ≈ from a sample'}.</p>`
+        : nothing}
+      ${state === 'none' && !this.app.measuring ? html`<p class="muted">${odd.length === 0 ? 'The structure of repeated layers is alike. ' : ''}Values have not been compared.</p>` : nothing}
+      ${values.length === 0 ? nothing : html`<p><button @click=${() => this.app.show('matrix')}>All layers side by side</button></p>`} ${measureOffer(this.app)}`;
+  }
+  private standout(one: Standout, about: string): TemplateResult {
+    const { tensors } = one;
+    return html`<div class="odd">
+      <button class="plain link" @click=${() => void this.look(tensors[0]!)}>${one.place}</button>
+      <span class="warning">${sentence(one, about)}</span>
+      <span class="why muted">${WHY[one.kind]}</span>
+      ${tensors.length < 2 ? nothing : html`<span class="which">${tensors.slice(0, MOST_ODD).map((tensor) => html`<button class="plain link mono" @click=${() => void this.look(tensor)}>${tensor.short}</button> `)}</span>`}
+    </div>`;
+  }
+  private async look({ tensor, peers, pattern }: Standout['tensors'][number]): Promise<void> {
+    await this.app.select(tensor, peers, pattern);
+    this.app.show('tensor');
+  }
+  private async lookIn(model: OpenModel, { pattern }: OddNode): Promise<void> {
+    const peers = tensorsOf(pattern, model.names);
+    if (peers[0] === undefined) return;
+    await this.app.select(peers[0], peers, pattern.join('.'));
+    this.app.show('tensor');
+  }
+  private standoutsOf(model: OpenModel): Standout[] {
+    // While it is measured, numbers of layers that are still to come may be what is usual.
+    if (model.measured.state === 'none') return [];
+    if (this.known?.of !== model.measured || this.known.state !== model.measured.state) this.known = { of: model.measured, state: model.measured.state, found: standoutsOf(model.names, model.measured.stats) };
+    return this.known.found;
   }
 
   private health(model: OpenModel): string {
@@ -136,9 +192,24 @@ export class Overview extends AppElement {
         flex-wrap: wrap;
         gap: 8px;
       }
-      ul {
-        margin: 0;
-        padding-left: 18px;
+      .odd {
+        margin: 0 0 8px;
+        padding: 2px 0 2px 10px;
+        border-left: 3px solid var(--warn);
+        max-width: 90ch;
+      }
+      .link {
+        min-height: 24px;
+        padding: 0 2px;
+        text-decoration: underline;
+        font-weight: 600;
+      }
+      .which,
+      .why {
+        display: block;
+      }
+      .which .link {
+        font-weight: 400;
       }
     `,
   ];

@@ -2,6 +2,7 @@
 // A tensor as a picture: cells in the core's colours, profiles along two sides, numbers where there is room. Pure drawing.
 import type { Colors, HeatmapGrid, Window } from '../core/protocol.js';
 import * as format from '../ui/format.js';
+import { sampledMark } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import { indexOf, type Space, type Viewport } from './space.js';
 
@@ -125,7 +126,7 @@ export function drawPicture(ctx: CanvasRenderingContext2D, scene: Scene, size: S
   drawAxes(ctx, scene, plot, ink);
   drawProfile(ctx, scene.colRms, view.col, view.cols, { x: plot.x, y: 3, width: plot.width, height: TOP - 8 }, 'up', ink);
   drawProfile(ctx, scene.rowRms, view.row, view.rows, { x: plot.x + plot.width + 6, y: plot.y, width: RIGHT - 8, height: plot.height }, 'right', ink);
-  if (scene.sampled) drawSampled(ctx, plot, ink);
+  if (scene.sampled) sampledMark(ctx, plot, ink);
 }
 
 function outline(ctx: CanvasRenderingContext2D, [x, y, width, height]: [number, number, number, number], ink: Ink): void {
@@ -233,29 +234,6 @@ function drawProfile(ctx: CanvasRenderingContext2D, rms: Float32Array | null, fi
   ctx.fillStyle = ink.strong;
   if (grows === 'up') ctx.fillRect(at.x, at.y + at.height, at.width, 1);
   else ctx.fillRect(at.x - 1, at.y, 1, at.height);
-}
-
-/** Sampled pictures are hatched along their foot, and say so. */
-function drawSampled(ctx: CanvasRenderingContext2D, plot: Rect, ink: Ink): void {
-  const height = 18;
-  const top = plot.y + plot.height - height;
-  const width = 86;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(plot.x, top, width, height);
-  ctx.clip();
-  ctx.fillStyle = ink.page;
-  ctx.fillRect(plot.x, top, width, height);
-  ctx.strokeStyle = ink.line;
-  for (let x = plot.x - height; x < plot.x + width; x += 6) {
-    ctx.beginPath();
-    ctx.moveTo(x, top + height);
-    ctx.lineTo(x + height, top);
-    ctx.stroke();
-  }
-  ctx.fillStyle = ink.text;
-  ctx.fillText('≈ sampled', plot.x + 8, top + height / 2 + 1);
-  ctx.restore();
 }
 
 /** The colours with their values, and what stands apart from them. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One role over the layers: a histogram each, one behind the other, on one axis. Pure drawing.
 import type { Bins } from '../core/histogram.js';
+import { hatch } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import { drawBand, drawTicks, outline, type Band } from './axis-draw.js';
 import type { Rect } from './picture-draw.js';
@@ -9,6 +10,8 @@ export interface Ridge {
   labels: readonly string[];
   /** On the same edges; null where it has not been read yet. */
   bins: readonly (Bins | null)[];
+  /** Of which only a part was counted: they are hatched. */
+  approximate: readonly boolean[];
   logCounts: boolean;
   /** Each curve to its own height, or all to one. */
   normalised: boolean;
@@ -37,6 +40,7 @@ export function rowUnder(y: number, rows: number): number | null {
   const row = Math.floor((y - headOf(rows)) / stepFor(rows));
   return row >= 0 && row < rows ? row : null;
 }
+
 export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Size, ink: Ink): void {
   const first = ridge.bins.find((bins) => bins !== null);
   if (first === undefined || first === null) return;
@@ -53,18 +57,20 @@ export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Siz
     ctx.textAlign = 'right';
     ctx.fillStyle = row === ridge.cursor ? ink.text : ink.muted;
     if (foot - labelled >= 12) {
-      ctx.fillText(ridge.labels[row]!, plot.x - 8, foot - 4, LEFT - 10);
+      ctx.fillText(`${ridge.approximate[row] === true ? '≈ ' : ''}${ridge.labels[row]!}`, plot.x - 8, foot - 4, LEFT - 10);
       labelled = foot;
     }
     ctx.fillStyle = ink.line;
     ctx.fillRect(plot.x, foot, plot.width, 1);
-    if (bins !== null) drawCurve(ctx, bins.counts, ridge, row === ridge.cursor, { x: plot.x, y: foot, width: plot.width, height: step * REACH }, ridge.normalised ? Math.max(1, ...bins.counts) : largest, ink);
+    if (bins !== null) drawCurve(ctx, bins.counts, ridge, row, { x: plot.x, y: foot, width: plot.width, height: step * REACH }, ridge.normalised ? Math.max(1, ...bins.counts) : largest, ink);
   });
   ctx.textAlign = 'start';
   ctx.font = ink.font;
 }
 
-function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, { logCounts }: Ridge, current: boolean, at: Rect, most: number, ink: Ink): void {
+function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, ridge: Ridge, row: number, at: Rect, most: number, ink: Ink): void {
+  const { logCounts } = ridge;
+  const current = row === ridge.cursor;
   const y = (count: number) => at.y - at.height * (logCounts ? Math.log1p(count) / Math.log1p(most) : count / most);
   // Whatever occurs at all is seen.
   outline(ctx, counts, { ...at, height: 0 }, (count) => (count > 0 ? Math.min(y(count), at.y - 1.5) : at.y));
@@ -77,4 +83,9 @@ function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, { logCou
   ctx.globalAlpha = 1;
   ctx.strokeStyle = current ? ink.text : ink.share;
   ctx.stroke();
+  if (ridge.approximate[row] !== true) return;
+  ctx.save();
+  ctx.clip();
+  hatch(ctx, { ...at, y: at.y - at.height }, ink.text, 6, 0.5);
+  ctx.restore();
 }

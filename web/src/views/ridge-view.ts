@@ -2,7 +2,7 @@
 // One role over all layers: exact histograms on one axis, so that the layer that differs is seen, and counted in a range of values.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
-import { axisFor, binsOf, countWithin, hasFarTails, magnitudes, rangeOf, type Bins, type Scale } from '../core/histogram.js';
+import { axisFor, binsOf, countInRange, hasFarTails, magnitudes, rangeOf, type Bins, type Scale } from '../core/histogram.js';
 import type { Census } from '../core/protocol.js';
 import { patternOf, rolesOf, shortRoles, type Roles } from '../core/roles.js';
 import { base, pictureBar } from '../ui/base-styles.js';
@@ -16,6 +16,8 @@ import { drawRidge, ridgeHeight, ridgePlot, rowUnder, type Ridge } from './ridge
 
 const MOST_ROWS = 256;
 const CUT = 0.0005;
+/** Roles up to this size are counted at once, without a first look. */
+const QUICK = 32 * 2 ** 20;
 
 export class RidgeView extends AppElement {
   static override properties = {
@@ -39,7 +41,11 @@ export class RidgeView extends AppElement {
   private model: OpenModel | null = null;
   private roles: Roles | null = null;
   private censuses = new Map<number, Census>();
-  private refused = false;
+  /** Elements of tensors, and the bytes of all of the role. */
+  private sizes = new Map<number, number>();
+  private bytes = 0;
+  /** Nothing more is read by itself. */
+  private stopped = false;
   private reading = '';
   private edges: Float64Array | null = null;
   private pressed: number | null = null;
@@ -79,6 +85,8 @@ export class RidgeView extends AppElement {
       this.model = model;
       this.roles = rolesOf(model.names);
       this.censuses = new Map();
+      this.sizes = new Map();
+      this.stopped = false;
       this.role = this.roles.roles[0] ?? '';
       this.followed = null;
       this.range = null;
@@ -92,9 +100,8 @@ export class RidgeView extends AppElement {
     const roles = this.roles!;
     if (roles.layers.length < 2) return html`<p class="muted">No layers repeat in this file. The tensor view has the histogram of each tensor.</p>`;
     const { members } = this;
-    void this.read(model);
+    void this.read();
     const short = shortRoles(roles.roles);
-    const done = members.filter(({ tensor }) => this.censuses.has(tensor)).length;
     return html`
       <div class="bar" role="toolbar" aria-label="ridge">
         <select aria-label="role" @change=${(e: Event) => this.choose((e.target as HTMLSelectElement).value)}>
@@ -112,7 +119,7 @@ export class RidgeView extends AppElement {
         <button @click=${() => void this.savePng()}>PNG</button>
         <button @click=${() => this.saveCsv()}>CSV</button>
       </div>
-      ${this.needs(model, members, done)}
+      ${this.needs(members)}
       <canvas
         ${styled({ height: `${ridgeHeight(members.length)}px` })}
         tabindex="0"
@@ -137,47 +144,55 @@ export class RidgeView extends AppElement {
     this.role = role;
     this.range = null;
     this.cursor = null;
-    this.refused = false;
+    this.stopped = false;
   }
-  private bytesOf(members: readonly { tensor: number }[]): number {
-    // Of one role all are alike, or nearly.
-    return members.length * this.size;
+  private needs(members: readonly { tensor: number }[]): TemplateResult | typeof nothing {
+    const known = members.filter(({ tensor }) => this.censuses.has(tensor)).length;
+    const inPart = members.filter(({ tensor }) => this.isSampled(tensor)).length;
+    if (this.reading === this.role) return html`<p class="muted" role="status">${inPart > 0 && known === members.length ? `counting all values: ${known - inPart} of ${members.length}…` : `${known} of ${members.length} looked at…`}</p>`;
+    if (known === members.length && inPart === 0) return nothing;
+    const bytes = this.bytes;
+    return html`<p class="approximate">${inPart > 0 ? `≈ ${format.plural(inPart, 'tensor')} counted in part, 1 MiB each. ` : ''}
+      <button class="primary" @click=${() => void this.read(true)}>Count all ${format.bytes(bytes)} exactly (${this.app.estimate(bytes)})</button></p>`;
   }
-  private size = 0;
-  private needs(model: OpenModel, members: readonly { tensor: number }[], done: number): TemplateResult | typeof nothing {
-    if (done === members.length) return nothing;
-    const bytes = this.bytesOf(members);
-    if (this.reading === this.role) return html`<p class="muted">${done} of ${members.length} counted…</p>`;
-    if (bytes <= STARTS_BY_ITSELF && !this.refused) return html`<p class="muted">Counting…</p>`;
-    return html`<p><button class="primary" @click=${() => void this.read(model, true)}>Count ${format.plural(members.length, 'tensor')}, ${format.bytes(bytes)} (${this.app.estimate(bytes)})</button></p>`;
+  private isSampled(tensor: number): boolean {
+    const census = this.censuses.get(tensor);
+    return census !== undefined && census !== EMPTY && census.n < (this.sizes.get(tensor) ?? 0);
   }
-  private async read(model: OpenModel, evenLarge = false): Promise<void> {
-    const { members, role } = this;
-    if (this.reading !== '' || (this.refused && !evenLarge) || members.every(({ tensor }) => this.censuses.has(tensor))) return;
+  /** A first look at each tensor, then all of it: by itself where that is little, else when it is asked for. */
+  private async read(evenLarge = false): Promise<void> {
+    const { members, role, model } = this;
+    if (model === null || this.reading !== '' || (this.stopped && !evenLarge)) return;
+    if (members.every(({ tensor }) => this.censuses.has(tensor) && !this.isSampled(tensor))) return;
     this.reading = role;
+    this.stopped = false;
     try {
-      const [first] = await this.app.engine.call('tensors', { model: model.id, indices: [members[0]!.tensor] });
-      this.size = first?.nbytes ?? 0;
-      this.refused = !evenLarge && this.bytesOf(members) > STARTS_BY_ITSELF;
-      if (this.refused) return;
-      for (const { tensor } of members) {
-        if (this.censuses.has(tensor)) continue;
-        const [facts] = await this.app.engine.call('tensors', { model: model.id, indices: [tensor] });
-        if (facts?.readable !== true) {
-          this.censuses.set(tensor, EMPTY);
-          continue;
+      const all = (await this.app.engine.call('tensors', { model: model.id, indices: members.map(({ tensor }) => tensor) })).filter(({ readable, numel, index }) => {
+        if (readable && numel > 0) return true;
+        this.censuses.set(index, EMPTY);
+        return false;
+      });
+      for (const { index, numel } of all) this.sizes.set(index, numel);
+      this.bytes = all.reduce((sum, { nbytes }) => sum + nbytes, 0);
+      const exactly = evenLarge || this.bytes <= STARTS_BY_ITSELF;
+      for (const sample of this.bytes > QUICK ? [true, false] : [false]) {
+        if (!sample && !exactly) break;
+        for (const facts of all) {
+          if (!sample && this.censuses.has(facts.index) && !this.isSampled(facts.index)) continue;
+          const census = await this.app.censusOf(facts, sample);
+          if (this.role !== role || this.app.model !== model) return;
+          if (census === null) {
+            this.stopped = true;
+            return;
+          }
+          this.censuses.set(facts.index, census);
+          this.requestUpdate();
         }
-        const census = await this.app.censusOf(facts);
-        if (census === null) {
-          this.refused = true;
-          return;
-        }
-        this.censuses.set(tensor, census);
-        this.requestUpdate();
-        if (this.role !== role || this.app.model !== model) return;
       }
+      // What is left is read when it is asked for.
+      this.stopped = !exactly;
     } catch (error) {
-      this.refused = true;
+      this.stopped = true;
       if (this.app.model === model) this.app.fail(error, role);
     } finally {
       this.reading = '';
@@ -199,12 +214,13 @@ export class RidgeView extends AppElement {
     const n = Math.max(16, Math.min(256, Math.floor(ridgePlot(members.length, { width, height: 0 }).width / 3)));
     const bins: (Bins | null)[] = known.map((census) => (census === null ? null : binsOf(census, axis, from, to, n)));
     this.edges = bins.find((one) => one !== null)?.edges ?? null;
-    return { labels: members.map(({ label }) => label), bins, logCounts: this.logCounts, normalised: this.normalised, range: this.range, cursor: this.cursor };
+    return { labels: members.map(({ label }) => label), bins, approximate: members.map(({ tensor }) => this.isSampled(tensor)), logCounts: this.logCounts, normalised: this.normalised, range: this.range, cursor: this.cursor };
   }
   private words(members: readonly { tensor: number; label: string }[]): string {
     const census = this.cursor === null ? undefined : this.censuses.get(members[this.cursor]?.tensor ?? -1);
     if (census === undefined || census.values.length === 0) return 'point at a layer; drag across to count a range of values in all of them';
-    return `${members[this.cursor!]!.label} · ${format.exact(census.n)} values from ${format.number(census.values[0])} to ${format.number(census.values.at(-1))}${census.nan > 0 ? ` · ${format.exact(census.nan)} NaN` : ''}`;
+    const about = this.isSampled(members[this.cursor!]!.tensor) ? '≈ ' : '';
+    return `${members[this.cursor!]!.label} · ${about}${format.exact(census.n)} values from ${format.number(census.values[0])} to ${format.number(census.values.at(-1))}${census.nan > 0 ? ` · ${format.exact(census.nan)} NaN` : ''}`;
   }
   private inRange(members: readonly { tensor: number; label: string }[]): TemplateResult | typeof nothing {
     const { range } = this;
@@ -212,13 +228,15 @@ export class RidgeView extends AppElement {
     const log = this.scaleNow === 'log';
     const counts = members.map(({ tensor, label }) => {
       const census = this.censuses.get(tensor);
-      if (census === undefined) return { tensor, label, n: 0 };
-      return { tensor, label, n: countWithin(census, range.from, range.to) + (log ? countWithin(census, -range.to, -range.from) : 0) };
+      if (census === undefined) return { label, n: 0, about: '' };
+      // Of a sample, what it would be in all.
+      const scale = this.isSampled(tensor) ? (this.sizes.get(tensor) ?? 0) / Math.max(1, census.n) : 1;
+      return { label, n: Math.round(scale * countInRange(census, log ? { ...range, magnitudes: true } : range)), about: scale === 1 ? '' : '≈ ' };
     });
     const some = counts.filter(({ n }) => n > 0);
     return html`<p role="status">
       ${log ? 'magnitudes' : 'values'} from ${format.number(range.from)} to ${format.number(range.to)}:
-      ${some.length === 0 ? 'none in any layer' : some.slice(0, 40).map(({ label, n }) => html`<span class="count"><b>${label}</b> ${format.exact(n)}</span> `)}
+      ${some.length === 0 ? 'none in any layer' : some.slice(0, 40).map(({ label, n, about }) => html`<span class="count"><b>${label}</b> ${about}${format.exact(n)}</span> `)}
       ${some.length > 0 && some.length < counts.length ? html`<span class="muted">0 elsewhere</span>` : nothing}
       <button @click=${() => (this.range = null)}>Clear</button>
     </p>`;

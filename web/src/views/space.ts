@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the eye is over a matrix: zooming, panning, and the slice of the tensor that a window is. Pure.
+import type { Space } from '../core/matrix.js';
 import type { Window } from '../core/protocol.js';
 
-export interface Space {
-  rows: number;
-  cols: number;
-}
+export type { Space } from '../core/matrix.js';
 /** What is seen of the space, in elements; fractions are fine. */
 export type Viewport = Window;
 

@@ -2,6 +2,7 @@
 // What is looked at in one tensor, and what the core said of it: pictures coarse and fine, values, census, what is brushed.
 import { QUIET, STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
 import type { Census, HeatmapOptions, Method, Args, Picture, Pooling, Result, Stats, Tensor, Window } from '../core/protocol.js';
+import { matrixOf } from '../core/matrix.js';
 import { hexOf } from '../ui/codes.js';
 import { clamped, sampleRoom, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
 
@@ -55,14 +56,17 @@ export class TensorLook {
     readonly tensor: Tensor,
     private readonly changed: () => void,
   ) {
-    const { shape } = tensor;
-    this.space = { rows: shape.slice(0, -1).reduce((n, d) => n * d, 1), cols: shape.length === 0 ? 1 : shape[shape.length - 1]! };
+    this.space = matrixOf(tensor.shape);
     const { seen } = app;
     this.view = seen !== null && seen.tensor === tensor.index ? clamped(seen.place, this.space, { rows: 1, cols: 1 }) : whole(this.space);
   }
 
   get large(): boolean {
     return this.tensor.nbytes > STARTS_BY_ITSELF;
+  }
+  /** Whether the histogram is of all elements. */
+  get exact(): boolean {
+    return this.census !== null && this.census.n >= this.tensor.numel;
   }
   get stats(): Stats | null {
     return this.model.stats.get(this.tensor.index) ?? null;
@@ -105,15 +109,15 @@ export class TensorLook {
     const alone = !this.large || evenLarge;
     if (first && (this.large || this.tensor.nbytes > QUIET)) keep(await this.ask('picture', { ...this.which, options: { ...options, ...sampleRoom(this.space, this.tensor.nbytes / this.tensor.numel, this.room), sample: true } }, 0));
     if (alone) keep(await this.ask('picture', { ...this.which, options }, this.tensor.nbytes));
-    if (first && alone) void this.count();
+    if (first) void this.count(!alone);
     if (this.range !== null) await this.findHits();
   }
-  private async count(): Promise<void> {
-    const census = await this.app.censusOf(this.tensor);
+  private async count(sample = false): Promise<void> {
+    const census = await this.app.censusOf(this.tensor, sample);
     if (census === null) return;
     this.census = census;
     this.changed();
-    await this.app.statsOf(this.tensor);
+    if (this.exact) await this.app.statsOf(this.tensor);
   }
   private get which(): { model: number; tensor: number } {
     return { model: this.model.id, tensor: this.tensor.index };

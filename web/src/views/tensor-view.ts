@@ -118,7 +118,7 @@ export class TensorView extends AppElement {
       <button aria-pressed=${String(this.table)} @click=${() => (this.table = !this.table)}>Table</button>
       <button @click=${() => void this.savePicture(look)}>PNG</button>
       <button ?disabled=${look.large} title=${look.large ? 'too large to export from a page: assay dump does it' : 'the whole tensor'} @click=${() => void saveNpy(this.app, tensor)}>.npy</button>
-      ${look.large && look.census === null ? html`<button class="primary" @click=${() => void look.readAll()}>Read all ${format.bytes(tensor.nbytes)} (${this.app.estimate(tensor.nbytes)})</button>` : nothing}
+      ${look.large && !look.exact ? html`<button class="primary" @click=${() => void look.readAll()}>Read all ${format.bytes(tensor.nbytes)} (${this.app.estimate(tensor.nbytes)})</button>` : nothing}
     </div>`;
   }
   private label(look: TensorLook): string {
