@@ -46,18 +46,24 @@ assay_status guarded(assay_error** error, Body&& body) noexcept {
 #endif
 }
 
-/// The ranges of a file that a host gave, and can take back.
+/// The ranges of a file that a host gave, and can take back. Whoever asks for one that is missing is told of which file: not every
+/// reader knows.
 class AddedRanges final : public ByteSource {
  public:
-  explicit AddedRanges(std::uint64_t size) : ranges_(std::make_unique<RangeSource>(size)) {}
+  AddedRanges(std::string name, std::uint64_t size) : name_(std::move(name)), ranges_(std::make_unique<RangeSource>(size)) {}
   std::uint64_t size() const override { return ranges_->size(); }
-  Result<void> available(std::uint64_t offset, std::uint64_t n) const override { return ranges_->available(offset, n); }
-  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override { return ranges_->read(offset, out); }
+  Result<void> available(std::uint64_t offset, std::uint64_t n) const override { return named(ranges_->available(offset, n)); }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override { return named(ranges_->read(offset, out)); }
   std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override { return ranges_->mapped(offset, n); }
   void add(std::uint64_t offset, std::vector<std::byte> bytes) { ranges_->add(offset, std::move(bytes)); }
   void clear() { ranges_ = std::make_unique<RangeSource>(size()); }
 
  private:
+  Result<void> named(Result<void> result) const {
+    return result ? std::move(result) : Result<void>(fail(std::move(result).error().in_file(name_)));
+  }
+
+  std::string name_;
   std::unique_ptr<RangeSource> ranges_;
 };
 

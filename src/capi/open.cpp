@@ -96,7 +96,7 @@ assay_status assay_files_add(assay_files* files, const char* name, uint64_t size
   return guarded(error, [&]() -> Result<void> {
     if (files == nullptr || name == nullptr) return fail(Code::usage, "a NULL argument");
     if (files->find(name) != nullptr) return fail(Code::usage, concat("the set already has a file ", quote(name)));
-    auto ranges = std::make_shared<AddedRanges>(size);
+    auto ranges = std::make_shared<AddedRanges>(name, size);
     files->files.push_back({name, ranges, ranges.get()});
     return {};
   });

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { planted, sparse } from './files.mjs';
+import { planted, shards, sparse } from './files.mjs';
 
 const engine = process.env.ASSAY_BROWSER ?? 'chromium';
 const page = fileURLToPath(new URL('../../web/dist/assay.html', import.meta.url));
@@ -87,6 +87,24 @@ for (const [kind, url] of [['from a disk', () => pathToFileURL(page).href], ['fr
         const opened = await open([path.join(data, name)]);
         assert.deepEqual([opened.problem, opened.format], [null, format], name);
       }
+    });
+
+    const whole = (label) => {
+      const { app } = document.querySelector('assay-root');
+      return app.opening === '' && app.model?.label === label && { tensors: app.model.tensorCount, complete: app.model.complete, files: app.model.files.files.length };
+    };
+    test('opens shards that are chosen together, with their index and configuration', async () => {
+      const model = shards(path.join(folder, 'llama'));
+      await browser.setFiles(FILES, fs.readdirSync(model).map((name) => path.join(model, name)));
+      const seen = await until(browser, whole, ['model-00001-of-00003.safetensors'], { what: 'the shards are open' });
+      assert.deepEqual(seen, { tensors: 6, complete: true, files: 5 });
+    });
+
+    test('opens a folder that is chosen', async (t) => {
+      // Of the drivers one chooses folders; the others' own words: "Is directory", and none.
+      if (engine !== 'chromium') return t.skip(`the driver of ${engine} chooses no folders`);
+      await browser.setFiles('#open-folder', [shards(path.join(folder, 'llama'))]);
+      assert.deepEqual(await until(browser, whole, ['llama']), { tensors: 6, complete: true, files: 5 });
     });
 
     test('measures what the program measures', async (t) => {

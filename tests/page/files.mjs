@@ -82,6 +82,22 @@ export function faulty(folder) {
   return safetensors(path.join(folder, 'faulty.safetensors'), tensors);
 }
 
+/** A folder of three shards with index and configuration: layer i has "a" of 10 i and "b" of 10 i + 5. */
+export function shards(folder) {
+  fs.mkdirSync(folder, { recursive: true });
+  const filled = (value) => Buffer.from(Float32Array.from({ length: 16 }, () => value).buffer);
+  const map = {};
+  for (let layer = 0; layer < 3; ++layer) {
+    const name = `model-0000${layer + 1}-of-00003.safetensors`;
+    const tensors = ['a', 'b'].map((role, i) => [`model.layers.${layer}.${role}.weight`, 'F32', [4, 4], 64, filled(10 * layer + 5 * i)]);
+    safetensors(path.join(folder, name), tensors);
+    for (const [tensor] of tensors) map[tensor] = name;
+  }
+  fs.writeFileSync(path.join(folder, 'model.safetensors.index.json'), JSON.stringify({ metadata: { total_size: 384 }, weight_map: map }));
+  fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ model_type: 'llama', num_hidden_layers: 3 }));
+  return folder;
+}
+
 /** Ten layers of 40 MiB, sparse on disk: zeros, each with some ones at the start. */
 export function sparseLayers(folder) {
   const ones = Buffer.from(Uint16Array.from({ length: 4096 }, () => 0x3f80).buffer);

@@ -133,3 +133,25 @@ test('read range by range, the numbers are the same', async () => {
   const doctor = await runAsync(checkpoint.report('doctor'), (need) => set.feed(need));
   assert.equal(doctor.healthy, true);
 });
+
+test('files of a set are asked for by name, whoever needs them', async () => {
+  // Two halves of a model with an index and a configuration, each read only range by range.
+  const half = (layer) => {
+    const header = Buffer.from(JSON.stringify({ [`model.layers.${layer}.w.weight`]: { dtype: 'F32', shape: [4, 4], data_offsets: [0, 64] } }));
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(BigInt(header.length));
+    return Buffer.concat([size, header, Buffer.from(Float32Array.from({ length: 16 }, (_, i) => i + layer).buffer)]);
+  };
+  const names = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
+  const index = { metadata: {}, weight_map: { 'model.layers.0.w.weight': names[0], 'model.layers.1.w.weight': names[1] } };
+  const contents = [half(0), half(1), Buffer.from(JSON.stringify(index)), Buffer.from('{"model_type":"llama","num_hidden_layers":2}')];
+  const all = [...names, 'model.safetensors.index.json', 'config.json'];
+  const whole = new Files(core, all.map((name, i) => bufferSource(name, contents[i])), { label: 'set', whole: true });
+  const ranged = new Files(core, all.map((name, i) => blobSource(name, new Blob([contents[i]]))), { label: 'set', whole: true });
+  const feed = (need) => ranged.feed(need);
+  const [a, b] = [runSync(Checkpoint.open(whole)), await runAsync(Checkpoint.open(ranged), feed)];
+  for (const command of ['info', 'tensors', 'tree', 'map', 'stats', 'doctor', 'moe', 'moe-structure', 'verify', 'verify-headers']) {
+    ranged.drop();
+    assert.equal(await runAsync(b.reportText(command), feed), runSync(a.reportText(command)), command);
+  }
+});

@@ -59,6 +59,7 @@ export const ELEMENT_KEYS: readonly { where: string; keys: string; what: string 
   { where: 'Pictures', keys: '↑ ↓ ← →', what: 'another cell' },
   { where: 'Pictures', keys: '+ − 0', what: 'closer, further, all of it' },
   { where: 'Pictures', keys: 'Shift ↑ ↓ ← →', what: 'mark an area: its histogram is drawn over the whole' },
+  { where: 'Histograms', keys: 'drag, ▼', what: 'light a range of values up in the picture; ▼ are quantiles' },
   { where: 'Grids and ridges', keys: 'Enter', what: 'look at the tensor of the cell' },
   { where: 'Compare', keys: 'b d', what: 'between A and B, the change' },
 ];

@@ -187,7 +187,14 @@ export class App extends EventTarget {
   // --- opening
 
   async openTransfer(transfer: DataTransfer): Promise<void> {
-    await this.openFiles(await filesOf(transfer));
+    try {
+      const files = await filesOf(transfer);
+      if (files.length > 0) return await this.openFiles(files);
+      this.problem = { title: 'There is nothing in what was dropped', text: 'No file was found in it.', hint: 'Drop a checkpoint, or a folder that holds one.', code: 'nothing-dropped', report: '' };
+      this.changed();
+    } catch (error) {
+      this.fail(error, 'What was dropped');
+    }
   }
   async openFiles(files: readonly ModelFile[]): Promise<void> {
     const [first, second] = modelsOf(files);

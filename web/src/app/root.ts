@@ -282,6 +282,20 @@ export class Root extends AppElement implements Stage {
         border-bottom-color: var(--accent);
         font-weight: 600;
       }
+      @media (forced-colors: active) {
+        .tabs button {
+          border-color: Canvas;
+        }
+        .tabs button[aria-selected='true'] {
+          forced-color-adjust: none;
+          border-color: Highlight;
+          background: Highlight;
+          color: HighlightText;
+        }
+        .tabs button[aria-selected='true'] kbd {
+          color: HighlightText;
+        }
+      }
       kbd {
         font: 11px var(--mono);
         color: var(--muted);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what a person drops or chooses to models: one file, a folder, shards with their index, two models to compare.
+import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
 import type { ModelFile, ModelFiles } from './protocol.js';
 
 /** Files that stand beside weights and are no model by themselves. */
@@ -54,30 +55,79 @@ function set(group: readonly ModelFile[], all: readonly ModelFile[]): ModelFiles
 
 const MOST_FILES = 10_000;
 
-/** Files and folders of a drop or a paste, folders with what is in them. */
+/** What Chromium has besides entries; on pages from a disk its entries cannot be read, these can. */
+interface FolderHandle {
+  readonly kind: 'directory';
+  entries(): AsyncIterable<[string, FolderHandle | FileHandle]>;
+}
+interface FileHandle {
+  readonly kind: 'file';
+  getFile(): Promise<File>;
+}
+type WithHandle = DataTransferItem & { getAsFileSystemHandle?: () => Promise<FolderHandle | FileHandle | null> };
+
+interface Dropped {
+  file: File | null;
+  entry: FileSystemEntry | null;
+  handle: Promise<FolderHandle | FileHandle | null> | null;
+}
+
+/** Files and folders of a drop or a paste, folders with what is in them. Fails where the browser does not let a page look into a folder. */
 export async function filesOf(transfer: DataTransfer): Promise<ModelFile[]> {
-  // Entries must be taken before the first await: the list is emptied when the event ends.
-  const entries = [...transfer.items].filter((item) => item.kind === 'file').map((item) => item.webkitGetAsEntry?.() ?? null);
-  const plain = [...transfer.files];
-  if (entries.every((entry) => entry === null)) return plain.map((file) => ({ name: file.name, blob: file }));
+  // All must be taken before the first await: the list is emptied when the event ends.
+  const items = [...transfer.items].filter((item) => item.kind === 'file').map((item): Dropped => {
+    const entry = item.webkitGetAsEntry?.() ?? null;
+    const handle = entry?.isDirectory === true ? ((item as WithHandle).getAsFileSystemHandle?.() ?? null) : null;
+    // Whoever waits for it is told.
+    handle?.catch(() => undefined);
+    return { file: item.getAsFile(), entry, handle };
+  });
   const found: ModelFile[] = [];
-  const waiting = entries.filter((entry) => entry !== null);
-  while (waiting.length > 0 && found.length < MOST_FILES) {
-    const entry = waiting.shift()!;
-    const name = entry.fullPath.replace(/^\//, '');
-    if (entry.isFile) {
-      const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-      found.push({ name, blob: file });
-    } else {
-      const reader = (entry as FileSystemDirectoryEntry).createReader();
-      for (;;) {
-        const part = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
-        if (part.length === 0) break;
-        waiting.push(...part);
-      }
-    }
+  for (const { file, entry, handle } of items) {
+    if (entry?.isDirectory === true) await openFolder(entry as FileSystemDirectoryEntry, handle, found);
+    else if (file !== null) found.push({ name: file.name, blob: file });
   }
   return found;
+}
+
+async function openFolder(entry: FileSystemDirectoryEntry, asked: Dropped['handle'], found: ModelFile[]): Promise<void> {
+  const before = found.length;
+  try {
+    const handle = await asked?.catch(() => null);
+    if (handle?.kind === 'directory') await walkHandle(handle, entry.name, found);
+    else await walkEntry(entry, found);
+  } catch (error) {
+    found.length = before;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new AssayError(Status.io, 'folder-refused', `the browser does not let this page look into the folder “${entry.name}”: ${why}`, 'use “choose a folder”, or drop the files that are in it', {});
+  }
+}
+async function walkHandle(folder: FolderHandle, name: string, found: ModelFile[]): Promise<void> {
+  const waiting: [FolderHandle, string][] = [[folder, name]];
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+    for await (const [own, inside] of next[0].entries()) {
+      if (found.length >= MOST_FILES) return;
+      const path = `${next[1]}/${own}`;
+      if (inside.kind === 'directory') waiting.push([inside, path]);
+      else found.push({ name: path, blob: await inside.getFile() });
+    }
+}
+async function walkEntry(folder: FileSystemDirectoryEntry, found: ModelFile[]): Promise<void> {
+  const waiting: FileSystemEntry[] = [folder];
+  for (let entry = waiting.shift(); entry !== undefined && found.length < MOST_FILES; entry = waiting.shift()) {
+    const own = entry;
+    if (own.isFile) {
+      const file = await new Promise<File>((resolve, reject) => (own as FileSystemFileEntry).file(resolve, reject));
+      found.push({ name: own.fullPath.replace(/^\//, ''), blob: file });
+      continue;
+    }
+    const reader = (own as FileSystemDirectoryEntry).createReader();
+    for (;;) {
+      const part = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+      if (part.length === 0) break;
+      waiting.push(...part);
+    }
+  }
 }
 
 /** Files of a file input, a folder's with their paths. */

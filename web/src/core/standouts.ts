@@ -23,6 +23,7 @@ export interface Standout {
 /** How many of the usual distances make a tensor stand out, and how large the difference must be besides. */
 const FAR = 6;
 const LEAST = { scale: 1.8, peak: 4, mean: 0.5 };
+const PEAKED = 3;
 const LEAST_LAYERS = 3;
 /** Statistics of fewer elements say little. */
 const LEAST_ELEMENTS = 16;
@@ -68,6 +69,10 @@ function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddne
   const zeros = role.filter(zero);
   // Biases of zero, and whatever else most layers have, are no news.
   if (zeros.length * 2 < role.length) for (const instance of zeros) add(instance, 'zero', 'all zero', 100);
+  const usualStd = median(role.flatMap(({ stats }) => stats.std ?? []));
+  const usualPeak = median(role.flatMap(({ stats }) => stats.absmax ?? []));
+  /** Few values far out widen the deviation too: they are told as what they are. */
+  const byPeak = ({ std, absmax }: Stats) => (absmax ?? 0) / usualPeak > PEAKED * ((std ?? 0) / usualStd);
   const alive = role.filter((instance) => !zero(instance) && instance.stats.measured >= LEAST_ELEMENTS);
   const taken = new Set<Instance>();
   const look = (kind: 'scale' | 'peak' | 'mean', of: (stats: Stats) => number | null, words: Parameters<typeof far>[2]) => {
@@ -82,7 +87,7 @@ function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddne
     if (!(ratio >= least || ratio <= 1 / least) || usual <= 0) return null;
     return { what: `${digits(ratio, 2)} times the usual ${noun} (${digits(value)}; the others ${digits(usual)})`, strength: Math.abs(Math.log2(Math.max(ratio, 1e-9))) };
   };
-  look('scale', ({ std }) => std, (value, usual) => times(value, usual, LEAST.scale, 'standard deviation'));
+  look('scale', (stats) => (byPeak(stats) ? null : stats.std), (value, usual) => times(value, usual, LEAST.scale, 'standard deviation'));
   look('peak', ({ absmax }) => absmax, (value, usual) => (value > usual ? times(value, usual, LEAST.peak, 'largest magnitude') : null));
   const spread = median(alive.map(({ stats }) => stats.std ?? 0));
   look('mean', ({ mean }) => mean, (value, usual) =>

@@ -149,6 +149,9 @@ export class FactsPanel extends AppElement {
         overflow-wrap: anywhere;
         font-variant-numeric: tabular-nums;
       }
+      p {
+        overflow-wrap: anywhere;
+      }
       .approximate {
         margin-bottom: 8px;
       }

@@ -238,6 +238,7 @@ export class TreeView extends AppElement {
         width: var(--part);
         background: var(--accent);
         opacity: 0.45;
+        forced-color-adjust: none;
       }
       .row.branch {
         font-weight: 500;

@@ -117,6 +117,8 @@ function block(ctx: CanvasRenderingContext2D, part: Part, i: number, x: number, 
   ctx.fillStyle = color;
   ctx.fillRect(x, y, width, ROW);
   ctx.globalAlpha = 1;
+  // Where all colours are one, the format's own parts are told from tensors by lines.
+  if (ink.good === ink.share && part.kind !== 'tensor' && !QUIET.has(part.kind)) hatch(ctx, { x, y, width, height: ROW }, ink.page, 4, 1);
   if (UNOWNED.has(part.kind)) hatch(ctx, { x, y, width, height: ROW }, ink.bad, 5, 1.5);
 }
 

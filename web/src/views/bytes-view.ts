@@ -317,6 +317,20 @@ export class BytesView extends AppElement {
       .swatch.unowned {
         background: repeating-linear-gradient(135deg, var(--bad) 0 2px, transparent 2px 4px);
       }
+      @media (forced-colors: active) {
+        .swatch {
+          border: 1px solid CanvasText;
+          forced-color-adjust: none;
+          background: repeating-linear-gradient(135deg, CanvasText 0 3px, Canvas 3px 4px);
+        }
+        .swatch.tensor {
+          background: CanvasText;
+        }
+        .swatch.padding,
+        .swatch.unused {
+          background: GrayText;
+        }
+      }
       .hex {
         overflow: auto;
       }

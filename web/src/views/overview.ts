@@ -186,6 +186,7 @@ export class Overview extends AppElement {
         height: 8px;
         border-radius: 2px;
         background: linear-gradient(var(--share), var(--share)) 0 0 / var(--part) 100% no-repeat var(--share-of);
+        forced-color-adjust: none;
       }
       .next {
         display: flex;
