@@ -14,10 +14,6 @@ namespace {
 
 using Handles = std::vector<std::uint32_t>;
 
-bool is_number(std::string_view label) {
-  return !label.empty() && label.size() <= 9 && std::ranges::all_of(label, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// "0-2" or "0,4,8": the label of a group of numbered siblings.
 bool is_number_list(std::string_view label) { return !label.empty() && label[0] >= '0' && label[0] <= '9'; }
 
@@ -26,12 +22,6 @@ void add_to(std::uint64_t& sum, std::uint64_t n) { sum = checked_add(sum, n).val
 std::uint64_t mixed(std::uint64_t h, std::uint64_t word) {
   h = (h ^ word) * 0xff51afd7ed558ccdu;
   return h ^ h >> 31;
-}
-
-std::uint64_t text_hash(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return mixed(h, text.size());
 }
 
 /// What a subtree is apart from where it hangs: names below it, dtypes and shapes.
@@ -54,6 +44,9 @@ class Outliner {
   }
 
  private:
+  std::string_view text(std::uint32_t tree_node) const { return tree_.label(nodes_[tree_node]).text; }
+  bool is_number(std::uint32_t tree_node) const { return tree_.label(nodes_[tree_node]).number != kNone; }
+
   std::uint64_t tensor_signature(std::uint32_t t) const {
     const Tensor& tensor = checkpoint_.tensors[t];
     std::uint64_t h = mixed(static_cast<std::uint64_t>(tensor.dtype), tensor.shape.size());
@@ -64,14 +57,20 @@ class Outliner {
   // Children have larger handles than their parents, so one walk from the end sees every child first.
   void measure() {
     shapes_.resize(nodes_.size());
+    const Tensor* last = nullptr;  // neighbours often share their dimensions
+    std::uint64_t signature = 0;
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Shape& shape = shapes_[i];
       for (std::uint32_t t = nodes_[i].tensor; t != kNone; t = tree_.next_of_name(t)) {
-        shape.signature = mixed(shape.signature, tensor_signature(t));
+        const Tensor& tensor = checkpoint_.tensors[t];
+        if (last == nullptr || last->shape.data() != tensor.shape.data() || last->shape.size() != tensor.shape.size() || last->dtype != tensor.dtype)
+          signature = tensor_signature(t);
+        last = &tensor;
+        shape.signature = mixed(shape.signature, signature);
         ++shape.tensors;
       }
       for (std::uint32_t c = nodes_[i].first_child; c != kNone; c = nodes_[c].next) {
-        shape.signature = mixed(mixed(shape.signature, text_hash(nodes_[c].label)), shapes_[c].signature);
+        shape.signature = mixed(mixed(shape.signature, nodes_[c].label + 1), shapes_[c].signature);
         shape.tensors += shapes_[c].tensors;
       }
     }
@@ -94,25 +93,31 @@ class Outliner {
 
   void expand(std::uint32_t at) {
     // By label in the order of their first appearance; numbered ones apart.
-    std::vector<std::pair<std::string_view, Handles>> named;
-    std::unordered_map<std::string_view, std::size_t> where;
+    std::vector<std::pair<std::uint32_t, Handles>> named;
+    std::unordered_map<std::uint32_t, std::size_t> where;
+    std::size_t next = 0;  // repeats have their children in one order
     Handles numbered;
     for (const std::uint32_t instance : instances_[at])
       for (std::uint32_t c = nodes_[instance].first_child; c != kNone; c = nodes_[c].next) {
-        if (is_number(nodes_[c].label)) {
+        if (is_number(c)) {
           numbered.push_back(c);
           continue;
         }
-        const auto [it, fresh] = where.try_emplace(nodes_[c].label, named.size());
-        if (fresh) named.push_back({nodes_[c].label, {}});
-        named[it->second].second.push_back(c);
+        const std::uint32_t label = nodes_[c].label;
+        if (next >= named.size()) next = 0;
+        if (named.empty() || named[next].first != label) {
+          const auto [it, fresh] = where.try_emplace(label, named.size());
+          if (fresh) named.push_back({label, {}});
+          next = it->second;
+        }
+        named[next++].second.push_back(c);
       }
     add_tensors(at);
     // A node that holds nothing but equal numbered children becomes them: "layers ×32".
     if (!numbered.empty()) add_numbered(at, std::move(numbered), named.empty());
     for (auto& [label, instances] : named)
       for (Handles& variant : variants(std::move(instances))) {
-        const std::uint32_t made = make(at, std::string(label), std::move(variant));
+        const std::uint32_t made = make(at, std::string(tree_.labels()[label].text), std::move(variant));
         note_absence(made, at);
       }
   }
@@ -120,15 +125,18 @@ class Outliner {
   /// Leaves of one name whose dtype or shape differs from repeat to repeat, apart; anything else together.
   std::vector<Handles> variants(Handles instances) const {
     constexpr std::size_t kMost = 16;  // kinds worth telling apart
+    std::vector<Handles> out;
     std::vector<std::pair<std::uint64_t, Handles>> kinds;
     for (const std::uint32_t instance : instances) {
       const std::uint64_t signature = shapes_[instance].signature;
       auto kind = std::ranges::find(kinds, signature, &std::pair<std::uint64_t, Handles>::first);
       if (kind == kinds.end()) kind = kinds.insert(kind, {signature, {}});
-      if (nodes_[instance].first_child != kNone || kinds.size() > kMost) return {std::move(instances)};
+      if (nodes_[instance].first_child != kNone || kinds.size() > kMost) {
+        out.push_back(std::move(instances));
+        return out;
+      }
       kind->second.push_back(instance);
     }
-    std::vector<Handles> out;
     for (auto& [signature, handles] : kinds) out.push_back(std::move(handles));
     return out;
   }
@@ -154,10 +162,14 @@ class Outliner {
   void add_numbered(std::uint32_t at, Handles numbered, bool alone) {
     std::vector<Group> groups;
     std::unordered_map<std::uint64_t, std::size_t> where;
+    std::size_t last = 0;
     for (const std::uint32_t c : numbered) {
-      const auto [it, fresh] = where.try_emplace(shapes_[c].signature, groups.size());
-      if (fresh) groups.push_back({shapes_[c].signature, {}});
-      groups[it->second].members.push_back(c);
+      if (groups.empty() || groups[last].signature != shapes_[c].signature) {
+        const auto [it, fresh] = where.try_emplace(shapes_[c].signature, groups.size());
+        if (fresh) groups.push_back({shapes_[c].signature, {}});
+        last = it->second;
+      }
+      groups[last].members.push_back(c);
     }
     // Ties go to the first.
     Group& largest = *std::ranges::max_element(groups, {}, [](const Group& group) { return group.members.size(); });
@@ -210,10 +222,16 @@ class Outliner {
   /// The distinct numbers of tree nodes, in order.
   std::vector<std::uint64_t> labels_of(const Handles& members) const {
     std::vector<std::uint64_t> labels;
-    for (const std::uint32_t m : members) {
-      std::uint64_t number = 0;
-      for (const char c : nodes_[m].label) number = number * 10 + static_cast<std::uint64_t>(c - '0');
-      labels.push_back(number);
+    for (const std::uint32_t m : members)
+      if (is_number(m)) labels.push_back(tree_.label(nodes_[m]).number);
+    const std::uint64_t largest = labels.empty() ? 0 : std::ranges::max(labels);
+    if (largest < 4 * labels.size()) {  // many places with the same few numbers
+      std::vector<bool> seen(static_cast<std::size_t>(largest) + 1);
+      for (const std::uint64_t label : labels) seen[static_cast<std::size_t>(label)] = true;
+      labels.clear();
+      for (std::size_t i = 0; i < seen.size(); ++i)
+        if (seen[i]) labels.push_back(i);
+      return labels;
     }
     std::ranges::sort(labels);
     labels.erase(std::ranges::unique(labels).begin(), labels.end());
@@ -257,7 +275,7 @@ class Outliner {
         if (nodes_[c].label == nodes_[d].label) {
           todo.push_back({c, d});
           c = nodes_[c].next, d = nodes_[d].next;
-        } else if (natural_less(nodes_[c].label, nodes_[d].label)) {
+        } else if (tree_.label_before(nodes_[c].label, nodes_[d].label)) {
           c = nodes_[c].next;
         } else {
           d = nodes_[d].next;
@@ -275,8 +293,8 @@ class Outliner {
     for (; at != kNone; at = out_.nodes[at].parent) levels += out_.nodes[at].times > 1;
     std::string out;
     for (; levels > 0 && tree_node != 0; tree_node = nodes_[tree_node].parent) {
-      if (!is_number(nodes_[tree_node].label)) continue;
-      out = concat(nodes_[tree_node].label, out.empty() ? "" : ".", out);
+      if (!is_number(tree_node)) continue;
+      out = concat(text(tree_node), out.empty() ? "" : ".", out);
       --levels;
     }
     return out;
@@ -308,8 +326,8 @@ class Outliner {
   std::string noun_of(std::uint32_t at) const {
     const std::uint32_t first = instances_[at].empty() ? kNone : instances_[at][0];
     if (first == kNone) return "";
-    const std::uint32_t holder = is_number(nodes_[first].label) ? nodes_[first].parent : first;
-    return holder == kNone ? std::string() : std::string(nodes_[holder].label);
+    const std::uint32_t holder = is_number(first) ? nodes_[first].parent : first;
+    return holder == kNone ? std::string() : std::string(text(holder));
   }
 
   /// Sums from the leaves up: children have larger handles than their parents here too.

@@ -37,8 +37,9 @@ bool same_view(const Tensor& x, const Tensor& y) {
   return true;
 }
 
-/// Gives parameters to every tensor that is not a tie of an earlier one. Only tensors that share a storage need comparing.
-void share_parameters(const Checkpoint& checkpoint, Summary& summary) {
+/// Gives parameters to every tensor that is not a tie of an earlier one. Only tensors that share a storage need comparing; false where
+/// none do.
+bool share_parameters(const Checkpoint& checkpoint, Summary& summary) {
   const std::span<const Tensor> tensors = checkpoint.tensors;
   enum : std::uint8_t { kNobody, kOne, kSeveral };
   std::vector<std::uint8_t> users(checkpoint.storages.size(), kNobody);
@@ -58,6 +59,7 @@ void share_parameters(const Checkpoint& checkpoint, Summary& summary) {
   for (std::size_t i = 0; i < shared.size(); ++i)
     if (i == 0 || !same_view(tensors[shared[i - 1]], tensors[shared[i]]))
       summary.shares[shared[i]].parameters = distinct_elements(tensors[shared[i]]);
+  return any_shared;
 }
 
 }  // namespace
@@ -74,19 +76,22 @@ Summary summarize(const Checkpoint& checkpoint) {
   Summary summary;
   summary.tensor_count = checkpoint.tensors.size();
   summary.shares.resize(checkpoint.tensors.size());
-  share_parameters(checkpoint, summary);
+  const bool any_shared = share_parameters(checkpoint, summary);
   for (const CheckpointFile& file : checkpoint.files) add(summary.file_size, file.size);
 
   std::array<DTypeCount, 256> counts{};  // a DType is one byte
-  std::vector<bool> counted(checkpoint.storages.size(), false);
+  std::vector<bool> counted(any_shared ? checkpoint.storages.size() : 0, false);
   for (std::size_t i = 0; i < checkpoint.tensors.size(); ++i) {
     const Tensor& tensor = checkpoint.tensors[i];
     DTypeCount& count = counts[static_cast<std::size_t>(tensor.dtype)];
     ++count.tensors;
     summary.unreadable += !tensor.readable;
     add(summary.parameters, summary.shares[i].parameters);
-    if (tensor.storage == kNone || counted[tensor.storage]) continue;
-    counted[tensor.storage] = true;
+    if (tensor.storage == kNone) continue;
+    if (any_shared) {
+      if (counted[tensor.storage]) continue;
+      counted[tensor.storage] = true;
+    }
     const std::uint64_t bytes = checkpoint.storages[tensor.storage].nbytes;
     const unsigned bits = dtype_bits(tensor.dtype);
     // 8 * bytes may overflow: whole bytes first, then what the remainder holds.

@@ -2,11 +2,31 @@
 #include "analysis/tree.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/text.hpp"
+#include "formats/name_table.hpp"
 
 namespace assay::analysis {
+
+namespace {
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::uint32_t number_of(std::string_view text) {
+  if (text.empty() || text.size() > 9 || !std::ranges::all_of(text, digit)) return kNone;
+  std::uint32_t number = 0;
+  for (const char c : text) number = number * 10 + static_cast<std::uint32_t>(c - '0');
+  return number;
+}
+
+}  // namespace
+
+bool NameTree::label_before(std::uint32_t a, std::uint32_t b) const {
+  const Label& x = labels_[a];
+  const Label& y = labels_[b];
+  if (x.number != y.number && x.number != kNone && y.number != kNone) return x.number < y.number;
+  return natural_less(x.text, y.text);
+}
 
 /// Adds names one by one. Names that follow each other share most of their path, which is kept.
 class NameTreeBuilder {
@@ -15,8 +35,8 @@ class NameTreeBuilder {
       : tree_(tree), tensors_(tensors), most_nodes_(8 * tensors.size() + 1000), seed_(reinterpret_cast<std::uintptr_t>(tensors.data())) {}
 
   void build() {
-    tree_.nodes_.reserve(tensors_.size() + tensors_.size() / 2 + 1);
-    tree_.nodes_.emplace_back();
+    tree_.nodes_.reserve(2 * tensors_.size() + tensors_.size() / 2 + 1);
+    tree_.nodes_.push_back({.label = label_of("")});
     tree_.same_name_.assign(tensors_.size(), kNone);
     last_of_name_.assign(tensors_.size(), kNone);
     table_.resize(1024);
@@ -38,7 +58,7 @@ class NameTreeBuilder {
       const std::size_t dot =
           path_.size() + 1 < NameTree::kDepth && tree_.nodes_.size() < most_nodes_ ? name.find('.', at) : std::string_view::npos;
       more = dot != std::string_view::npos;
-      node = child(node, name.substr(at, dot - at));
+      node = child(node, label_of(name.substr(at, dot - at)));
       at = more ? dot + 1 : name.size() + 1;
       path_.push_back({node, at});
     }
@@ -51,35 +71,33 @@ class NameTreeBuilder {
     }
   }
 
+  std::uint32_t label_of(std::string_view text) {
+    std::vector<NameTree::Label>& labels = tree_.labels_;
+    const auto fresh = static_cast<std::uint32_t>(labels.size());
+    const std::uint32_t known = texts_.insert(text, fresh, [&labels](std::uint32_t i) { return labels[i].text; });
+    if (known != kNone) return known;
+    labels.push_back({text, number_of(text)});
+    return fresh;
+  }
+
   // Seeded by an address, so that nobody prepares names that all collide.
-  std::uint32_t hash(std::uint32_t parent, std::string_view label) const {
-    std::uint64_t h = seed_ ^ (std::uint64_t{parent} + 1) * 0x9e3779b97f4a7c15u;
-    const auto mix = [&h](std::uint64_t word) {
-      h = (h ^ word) * 0xff51afd7ed558ccdu;
-      h ^= h >> 32;
-    };
-    for (; label.size() >= 8; label.remove_prefix(8)) {
-      std::uint64_t word;
-      std::memcpy(&word, label.data(), 8);
-      mix(word);
-    }
-    std::uint64_t word = label.size();
-    for (const char c : label) word = word << 8 | static_cast<unsigned char>(c);
-    mix(word);
-    return static_cast<std::uint32_t>(h ^ h >> 29);
+  std::uint32_t hash(std::uint32_t parent, std::uint32_t label) const {
+    std::uint64_t h = (seed_ ^ (std::uint64_t{parent} << 32 | label)) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32) * 0xff51afd7ed558ccdu;
+    return static_cast<std::uint32_t>(h ^ h >> 32);
   }
 
   /// The child of this label, made where there is none. Most files are sorted: as long as a node's children come in rising order,
-  /// the last one tells whether the next is new. A few children are looked through; only more go into the table.
-  std::uint32_t child(std::uint32_t parent, std::string_view label) {
+  /// by number or by text, the last one tells whether the next is new. A few children are looked through; only more go into the table.
+  std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
     const std::uint32_t last = tree_.nodes_[parent].first_child;
     if (last == kNone) return make_child(parent, label);
-    const std::string_view last_label = tree_.nodes_[last].label;
+    const std::uint32_t last_label = tree_.nodes_[last].label;
     if (last_label == label) return last;
     std::uint8_t& count = children_[parent];
     if (count != kInTable) {
-      if (count & kRising && last_label < label) return make_child(parent, label);
-      count &= static_cast<std::uint8_t>(~kRising);
+      if ((count & kRising) != 0) count &= still_rising(last_label, label);
+      if ((count & kRising) != 0) return make_child(parent, label);
       if (count < kFew) {
         for (std::uint32_t c = last; c != kNone; c = tree_.nodes_[c].next)
           if (tree_.nodes_[c].label == label) return c;
@@ -90,16 +108,23 @@ class NameTreeBuilder {
     }
     const std::uint32_t h = hash(parent, label);
     for (std::size_t slot = h & (table_.size() - 1); table_[slot].node != kNone; slot = (slot + 1) & (table_.size() - 1)) {
-      if (table_[slot].hash != h) continue;
       const NameTree::Node& node = tree_.nodes_[table_[slot].node];
-      if (node.parent == parent && node.label == label) return table_[slot].node;
+      if (table_[slot].hash == h && node.parent == parent && node.label == label) return table_[slot].node;
     }
     const std::uint32_t made = make_child(parent, label);
     enter(made);
     return made;
   }
 
-  std::uint32_t make_child(std::uint32_t parent, std::string_view label) {
+  /// A mask of what a node's flags keep when `label` comes behind `last`.
+  std::uint8_t still_rising(std::uint32_t last, std::uint32_t label) const {
+    const NameTree::Label& a = tree_.labels_[last];
+    const NameTree::Label& b = tree_.labels_[label];
+    const bool numbers = a.number < b.number && b.number != kNone, texts = a.text < b.text;
+    return static_cast<std::uint8_t>(~((numbers ? 0 : kRisingNumbers) | (texts ? 0 : kRisingTexts)));
+  }
+
+  std::uint32_t make_child(std::uint32_t parent, std::uint32_t label) {
     const auto made = static_cast<std::uint32_t>(tree_.nodes_.size());
     tree_.nodes_.push_back({.label = label, .parent = parent, .next = tree_.nodes_[parent].first_child});
     children_.push_back(kRising);
@@ -134,16 +159,20 @@ class NameTreeBuilder {
 
   void sort_siblings() {
     std::vector<NameTree::Node>& nodes = tree_.nodes_;
-    const auto less = [&nodes](std::uint32_t a, std::uint32_t b) { return natural_less(nodes[a].label, nodes[b].label); };
-    std::vector<std::uint32_t> children;
+    std::vector<std::uint32_t> children, labels, last_labels, order;
     for (NameTree::Node& node : nodes) {
-      children.clear();
-      for (std::uint32_t c = node.first_child; c != kNone; c = nodes[c].next) children.push_back(c);
-      if (children.size() < 2) continue;
-      std::ranges::reverse(children);  // as met in the file, which is often sorted already
-      if (!std::ranges::is_sorted(children, less)) std::ranges::sort(children, less);
-      node.first_child = children.front();
-      for (std::size_t i = 0; i < children.size(); ++i) nodes[children[i]].next = i + 1 < children.size() ? children[i + 1] : kNone;
+      if (node.first_child == kNone || nodes[node.first_child].next == kNone) continue;
+      children.clear(), labels.clear();
+      for (std::uint32_t c = node.first_child; c != kNone; c = nodes[c].next) children.push_back(c), labels.push_back(nodes[c].label);
+      if (labels != last_labels) {  // repeats have their children in one order
+        order.resize(labels.size());
+        for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(order.size()) - 1 - i;  // as met in the file
+        const auto less = [&](std::uint32_t a, std::uint32_t b) { return tree_.label_before(labels[a], labels[b]); };
+        if (!std::ranges::is_sorted(order, less)) std::ranges::sort(order, less);
+        last_labels.swap(labels);
+      }
+      node.first_child = children[order[0]];
+      for (std::size_t i = 0; i < order.size(); ++i) nodes[children[order[i]]].next = i + 1 < order.size() ? children[order[i + 1]] : kNone;
     }
   }
 
@@ -151,10 +180,11 @@ class NameTreeBuilder {
   std::span<const Tensor> tensors_;
   std::size_t most_nodes_;
   std::uint64_t seed_;
-  std::vector<Entry> table_;                 // open addressing
+  formats::NameTable texts_;  // of the labels
+  std::vector<Entry> table_;  // open addressing
   std::size_t entries_ = 0;
-  // Per node: how many children it has up to kFew, whether they came in rising order so far; or that they are in the table.
-  static constexpr std::uint8_t kFew = 0x0f, kRising = 0x10, kInTable = 0xff;
+  // Per node: how many children it has up to kFew, in which orders they came so far; or that they are in the table.
+  static constexpr std::uint8_t kFew = 0x0f, kRisingNumbers = 0x10, kRisingTexts = 0x20, kRising = 0x30, kInTable = 0xff;
   std::vector<std::uint8_t> children_;
   struct Step {
     std::uint32_t node;
@@ -183,8 +213,6 @@ std::vector<std::uint32_t> NameTree::natural_order() const {
 }
 
 namespace {
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t digits_from(std::string_view text, std::size_t at) {
   std::size_t end = at;

@@ -17,8 +17,13 @@ namespace assay::analysis {
 /// The dots of the names as a tree. Texts belong to the Checkpoint.
 class NameTree {
  public:
+  /// One component; the rest of a name that is deeper than kDepth.
+  struct Label {
+    std::string_view text;
+    std::uint32_t number = kNone;       ///< what it says where it is nothing but one to nine digits
+  };
   struct Node {
-    std::string_view label;             ///< one component; the rest of a name that is deeper than kDepth
+    std::uint32_t label = 0;            ///< equal texts have one label
     std::uint32_t parent = kNone;
     std::uint32_t first_child = kNone;  ///< children in natural order
     std::uint32_t next = kNone;         ///< sibling
@@ -32,6 +37,10 @@ class NameTree {
 
   /// nodes()[0] is the root; parents stand before their children.
   const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Label>& labels() const { return labels_; }
+  const Label& label(const Node& node) const { return labels_[node.label]; }
+  /// Whether the label `a` stands before `b` in natural order.
+  bool label_before(std::uint32_t a, std::uint32_t b) const;
   /// The next tensor of the same name, kNone after the last.
   std::uint32_t next_of_name(std::uint32_t tensor) const { return same_name_[tensor]; }
   /// All tensors, names in natural order ("layers.2" before "layers.10"), equal names in file order.
@@ -40,6 +49,7 @@ class NameTree {
  private:
   friend class NameTreeBuilder;
   std::vector<Node> nodes_;
+  std::vector<Label> labels_;
   std::vector<std::uint32_t> same_name_;
 };
 

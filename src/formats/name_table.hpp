@@ -23,7 +23,7 @@ class NameTable {
   /// What insert() wants to know of a name; asks the memory for the place where the name will stand, which takes a while.
   std::uint32_t announce(std::string_view name) const {
     const std::uint32_t tag = hash(name);
-    if (!sorted_) __builtin_prefetch(&slots_[tag & (slots_.size() - 1)]);
+    if (!sorted_) __builtin_prefetch(slots_.data() + (tag & (slots_.size() - 1)));
     return tag;
   }
 
@@ -111,7 +111,7 @@ class NameTable {
     sorted_.emplace();
     for (const Slot& slot : slots_)
       if (slot.index != kNone) sorted_->emplace(name_of(slot.index), slot.index);
-    slots_ = {};
+    std::vector<Slot>().swap(slots_);
   }
 
   std::vector<Slot> slots_;

@@ -30,8 +30,12 @@ class Collector {
       last_ = known == kNone ? fresh : known;
       if (known == kNone) index_.files.push_back(file);
     }
-    index_.entries.push_back({tensor, last_});
+    add_to_last(tensor);
   }
+  /// A tensor in the file of the one before.
+  void add_to_last(std::string_view tensor) { index_.entries.push_back({tensor, last_}); }
+  void reserve(std::size_t entries) { index_.entries.reserve(entries); }
+  std::size_t size() const { return index_.entries.size(); }
 
  private:
   ShardIndex& index_;
@@ -96,14 +100,36 @@ class IndexScanner {
   bool weight_map() {
     if (!token('{')) return false;
     if (token('}')) return true;
-    do {
-      std::string_view tensor, file;
-      if (!text(tensor) || !token(':') || !text(file)) return false;
+    const char* from = p_;
+    std::string_view between;  // from the end of one tensor's name to the beginning of the next, as the entry before has it
+    if (!token('"')) return false;
+    while (true) {
+      const char* stop = plain_text_end(p_, end_, '"');
+      if (stop == end_ || *stop != '"') return false;
+      const std::string_view tensor(p_, static_cast<std::size_t>(stop - p_));
+      if (collector_.size() == kFirstEntries) make_room(from);
+      if (!between.empty() && std::string_view(stop, static_cast<std::size_t>(end_ - stop)).starts_with(between)) {
+        collector_.add_to_last(tensor);
+        p_ = stop + between.size();
+        continue;
+      }
+      std::string_view file;
+      p_ = stop + 1;
+      if (!token(':') || !text(file)) return false;
       collector_.add(tensor, file);
-    } while (token(','));
-    return token('}');
+      if (!token(',')) return token('}');
+      if (!token('"')) return false;
+      between = {stop, static_cast<std::size_t>(p_ - stop)};
+    }
   }
 
+  /// By the first entries' length, how many there will be.
+  void make_room(const char* from) {
+    const std::size_t entry = static_cast<std::size_t>(p_ - from) / kFirstEntries;
+    collector_.reserve(static_cast<std::size_t>(end_ - from) / entry + 1);
+  }
+
+  static constexpr std::size_t kFirstEntries = 64;  // measured before room is made for the rest
   const char* p_;
   const char* end_;
   ShardIndex& index_;
@@ -194,8 +220,18 @@ IndexNames::IndexNames(const ShardIndex& index) : index_(index) {
   sorted_ = disorder == entries.end();
   if (sorted_) return;
   table_ = NameTable(entries.size());
-  for (std::uint32_t i = 0; i < entries.size(); ++i)
-    if (table_.insert(entries[i].tensor, i, [&](std::uint32_t e) { return entries[e].tensor; }) != kNone) repeated_.push_back(i);
+  // Each name waits a little until the table's memory has come near.
+  constexpr std::size_t kAhead = 8;
+  std::uint32_t tags[kAhead] = {};
+  const auto take = [&](std::size_t i) {
+    const auto entry = static_cast<std::uint32_t>(i);
+    if (table_.insert(entries[i].tensor, tags[i % kAhead], entry, [&](std::uint32_t e) { return entries[e].tensor; }) != kNone) repeated_.push_back(entry);
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i >= kAhead) take(i - kAhead);
+    tags[i % kAhead] = table_.announce(entries[i].tensor);
+  }
+  for (std::size_t i = entries.size() - std::min(entries.size(), kAhead); i < entries.size(); ++i) take(i);
 }
 
 std::uint32_t IndexNames::find(std::string_view name) {
@@ -212,15 +248,18 @@ std::uint32_t IndexNames::find(std::string_view name) {
   return found;
 }
 
-Result<ShardIndex> read_shard_index(const ByteSource& source, const Limits& limits) {
-  if (source.size() > limits.json_bytes)
-    return fail(Error(Code::limit_exceeded, concat("the index has ", source.size(), " bytes, more than ", limits.json_bytes)).at(0));
-  ASSAY_TRY(ByteBlock fetched, source.fetch(0, source.size()));
+Result<ShardIndex> read_shard_index(const std::shared_ptr<ByteSource>& source, const Limits& limits) {
+  const std::uint64_t size = source->size();
+  if (size > limits.json_bytes)
+    return fail(Error(Code::limit_exceeded, concat("the index has ", size, " bytes, more than ", limits.json_bytes)).at(0));
+  constexpr std::uint64_t kLarge = 128 << 10;  // copying that costs more than faulting it in
+  ASSAY_TRY(ByteBlock fetched, size < kLarge ? source->fetch(0, size) : source->view(0, size));
   auto block = std::make_shared<ByteBlock>(std::move(fetched));
   auto index = detail::scan_index(block->view());
   if (index) {
     index->arena = std::make_shared<Arena>();
     index->arena->keep(block);
+    index->arena->keep(source);
   } else {
     ASSAY_TRY(index, detail::parse_index(block->view(), limits));
   }

@@ -88,6 +88,7 @@ class Merger {
   std::set<std::tuple<std::string_view, MetadataEntry::Kind, std::string_view>> metadata_;
   std::optional<Error> first_error_;
   std::uint64_t compared_ = 0;
+  std::uint64_t bytes_ = 0;  // of all tensors
 };
 
 Result<Checkpoint> Merger::run() {
@@ -165,16 +166,16 @@ void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
     set_.node_tensors = std::move(part.node_tensors);
   }
   for (CheckpointFile& file : part.files) set_.files.push_back(std::move(file));
-  for (Storage& storage : part.storages) {
-    set_.storages.push_back(std::move(storage));
-    set_.storages.back().file += file_base;
-  }
+  for (Storage& storage : part.storages) storage.file += file_base;
+  std::ranges::move(part.storages, std::back_inserter(set_.storages));
   for (Tensor& tensor : part.tensors) {
     if (tensor.storage != kNone) tensor.storage += storage_base;
     if (tensor.quantizer != kNone) tensor.quantizer += quantizer_base;
-    set_.tensors.push_back(tensor);
-    shard_of_tensor_.push_back(shard);
   }
+  set_.tensors.insert(set_.tensors.end(), part.tensors.begin(), part.tensors.end());
+  shard_of_tensor_.insert(shard_of_tensor_.end(), part.tensors.size(), shard);
+  // Now, while the names are at hand in the processor's caches.
+  for (const Tensor& tensor : part.tensors) entry_of_tensor_.push_back(entries_ ? entries_->find(tensor.name) : kNone);
   for (Quantizer& quantizer : part.quantizers) {
     for (Tensor* const tensor : {&quantizer.scales, &quantizer.zero_points})
       if (tensor->storage != kNone) tensor->storage += storage_base;
@@ -187,9 +188,10 @@ void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
     set_.add(std::move(copy));
   }
   set_.complete = set_.complete && part.complete;
-  part.tensors = {};
-  part.storages = {};
-  part.metadata = {};
+  // The next shard finds this memory free; assigning {} would keep it.
+  std::vector<Tensor>().swap(part.tensors);
+  std::vector<Storage>().swap(part.storages);
+  std::vector<MetadataEntry>().swap(part.metadata);
   part.findings = {};
   set_.arena().keep(std::make_shared<Checkpoint>(std::move(part)));  // names and dimensions live in its arena
 }
@@ -232,8 +234,7 @@ Result<void> Merger::find_copies() {
   std::map<std::uint32_t, std::uint32_t> winners;          // of names met twice: first met -> the one that counts
   for (std::uint32_t i = 0; i < set_.tensors.size(); ++i) {
     const std::string_view name = set_.tensors[i].name;
-    const std::uint32_t entry = entries_ ? entries_->find(name) : kNone;
-    entry_of_tensor_.push_back(entry);
+    const std::uint32_t entry = entry_of_tensor_[i];
     const std::uint32_t first = entry != kNone ? std::exchange(first_of_entry[entry], std::min(i, first_of_entry[entry]))
                                                : names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
     if (first == kNone || shard_of_tensor_[first] == shard_of_tensor_[i]) continue;
@@ -334,13 +335,12 @@ void Merger::compare_with_index() {
 }
 
 void Merger::report_shards() {
-  std::uint64_t bytes = 0;
-  for (const Tensor& tensor : set_.tensors) bytes += tensor_bytes(tensor);
+  for (const Tensor& tensor : set_.tensors) bytes_ += tensor_bytes(tensor);
   const auto unread = std::ranges::count_if(shards_, [](const Shard& shard) { return shard.state != State::opened; });
   const double total = plan_.index && plan_.index->total_size ? *plan_.index->total_size : 0;
   // What one shard held is known when it alone is not there.
   const std::uint64_t gone =
-      unread == 1 && total > static_cast<double>(bytes) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes : 0;
+      unread == 1 && total > static_cast<double>(bytes_) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes_ : 0;
   for (Shard& shard : shards_) {
     const Where where{.file = std::string(shard.name)};
     const std::string lost = concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost",
@@ -399,16 +399,15 @@ void Merger::report_total() {
       std::ranges::all_of(shards_, [](const Shard& shard) { return shard.state == State::opened && shard.lost.count == 0; });
   if (!plan_.index || !plan_.index->total_size || !all_opened || !set_.complete) return;
   const double total = *plan_.index->total_size;
-  std::uint64_t tensors = 0, storages = 0;
-  for (const Tensor& tensor : set_.tensors) tensors += tensor_bytes(tensor);
+  std::uint64_t storages = 0;
   for (const Storage& storage : set_.storages) storages += storage.nbytes;
   // Writers count ties once or twice.
-  if (total == static_cast<double>(tensors) || total == static_cast<double>(storages)) return;
+  if (total == static_cast<double>(bytes_) || total == static_cast<double>(storages)) return;
   const bool whole = total >= 0 && total < 1e18;
   set_.add(Finding(Code::total_size_mismatch,
                    concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"),
-                          " bytes in all, the tensors have ", grouped(tensors)),
-                   Where{.file = plan_.index_name}, {{"expected", total}, {"found", tensors}}));
+                          " bytes in all, the tensors have ", grouped(bytes_)),
+                   Where{.file = plan_.index_name}, {{"expected", total}, {"found", bytes_}}));
   report_other_save();
 }
 

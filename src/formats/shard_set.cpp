@@ -105,7 +105,7 @@ std::vector<Candidate> Folder::candidates() const {
 
 Result<ShardIndex> Folder::read_index(std::string_view name) const {
   ASSAY_TRY(const auto source, files_.open(name));
-  auto index = read_shard_index(*source, limits_);
+  auto index = read_shard_index(source, limits_);
   if (!index) return fail(std::move(index).error().in_file(name));
   return index;
 }

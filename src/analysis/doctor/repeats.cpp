@@ -97,7 +97,7 @@ class Comparer {
     constexpr std::size_t kLeast = 4;
     children_.clear();
     for (std::uint32_t c = nodes_[node].first_child; c != kNone; c = nodes_[c].next)
-      if (is_number(nodes_[c].label) && nodes_[c].label.size() <= 9) children_.push_back(c);
+      if (tree_.label(nodes_[c]).number != kNone) children_.push_back(c);
     if (children_.size() < kLeast) return false;
     leaves_.clear();
     for (std::uint32_t place = 0; place < children_.size(); ++place) gather_below(place);
@@ -111,11 +111,13 @@ class Comparer {
     const std::string_view name = checkpoint_.tensors[leaves_.front().tensor].name;
     stack_ = name.substr(0, name.size() - leaves_.front().role.size());
     while (stack_.ends_with('.')) stack_.remove_suffix(1);
-    stack_ = stack_.substr(0, stack_.size() - nodes_[children_[leaves_.front().place]].label.size());
+    stack_ = stack_.substr(0, stack_.size() - label(children_[leaves_.front().place]).size());
     while (stack_.ends_with('.')) stack_.remove_suffix(1);
     // Of an optimizer each numbered entry is one tensor's: they differ as tensors do.
     return !stack_.starts_with("optim") && stack_.find("optimizer") == stack_.npos;
   }
+
+  std::string_view label(std::uint32_t node) const { return tree_.label(nodes_[node]).text; }
 
   void gather_below(std::uint32_t place) {
     const std::uint32_t top = children_[place];
@@ -128,7 +130,7 @@ class Comparer {
         leaves_.push_back({name.substr(name.size() - std::min(length, name.size())), place, t});
       }
       for (std::uint32_t c = nodes_[node].first_child; c != kNone; c = nodes_[c].next)
-        todo.push_back({c, length + (length > 0) + nodes_[c].label.size()});
+        todo.push_back({c, length + (length > 0) + label(c).size()});
     }
   }
 
@@ -154,7 +156,7 @@ class Comparer {
     tell_dtypes();
   }
 
-  std::string at(std::uint32_t place) const { return concat(stack_, stack_.empty() ? "" : ".", nodes_[children_[place]].label); }
+  std::string at(std::uint32_t place) const { return concat(stack_, stack_.empty() ? "" : ".", label(children_[place])); }
   /// Whether a place has something of a list or an element of a Numbered.
   bool has(std::uint32_t place, std::string_view part) {
     if (parts_.empty())
@@ -299,11 +301,7 @@ class Comparer {
     }
   }
 
-  std::uint64_t number_of(std::size_t place) const {
-    std::uint64_t number = 0;
-    for (const char c : nodes_[children_[place]].label) number = number * 10 + static_cast<std::uint64_t>(c - '0');
-    return number;
-  }
+  std::uint64_t number_of(std::size_t place) const { return tree_.label(nodes_[children_[place]]).number; }
 
   static std::vector<std::string> cut(std::vector<std::string> names) {
     if (names.size() > 100) names.resize(100);

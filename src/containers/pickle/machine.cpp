@@ -366,8 +366,9 @@ void Machine::skip_raw(Node object) {
 
 namespace {
 Graph parse_into(Graph graph, const Limits& limits, RawReader* raw = nullptr, Tracer* tracer = nullptr) {
-  // A typical stream has a value every 5 to 10 bytes; what it claims is not looked at.
-  graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 8, 1u << 10));
+  // A typical stream has a value every 5 to 10 bytes, and a call or an import every 30; what it claims is not looked at.
+  graph.data().cells.reserve(std::min<std::size_t>(graph.data().stream.size() / 7, 1u << 16));
+  graph.data().events.reserve(std::min<std::size_t>(graph.data().stream.size() / 28, 1u << 14));
   Machine machine(graph.data(), limits);
   machine.graph = &graph;
   machine.raw = raw;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/collect.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_set>
 
@@ -28,14 +30,15 @@ Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root
 
 void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle) {
   const Graph& graph = *pickle.graph;
-  // Files without a memo import the same names over and over.
+  // Files without a memo import the same few names over and over.
   std::unordered_set<std::string> seen;
-  GlobalName before;
+  std::array<GlobalName, 4> before;
+  std::size_t oldest = 0;
   for (const pickle::Event& event : graph.events()) {
     if (event.kind != pickle::EventKind::import_) continue;
     const GlobalName name = global_name(graph, event.node);
-    if (name.module == before.module && name.name == before.name) continue;
-    before = name;
+    if (std::ranges::any_of(before, [&](const GlobalName& other) { return name.name == other.name && name.module == other.module; })) continue;
+    before[oldest++ % before.size()] = name;
     if (is_known_global(name) || !seen.insert(concat(name.module, " ", name.name)).second) continue;
     if (seen.size() > kNamedImports) return;
     Finding finding(Code::opaque_object, concat("holds ", escape(name.module, 200), ".", escape(name.name, 200),

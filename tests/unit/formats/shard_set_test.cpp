@@ -61,6 +61,46 @@ TEST(ShardSet, FolderIndexAndAnyShardOpenTheSame) {
   for (const char* primary : {kFirst, kSecond, kIndex}) EXPECT_EQ(describe(open_files(files, primary)), describe(folder)) << primary;
 }
 
+/// Makes each file anew when it is opened, as a folder does: nothing may be looked at behind its source's back.
+class FreshFiles final : public FileSet {
+ public:
+  explicit FreshFiles(Files files) : files_(std::move(files)) {}
+  const std::string& label() const override { return name_; }
+  const std::string& primary() const override { return name_; }
+  Result<std::vector<Entry>> list() const override {
+    std::vector<Entry> entries;
+    for (const auto& [name, content] : files_) entries.push_back({name, content.size()});
+    return entries;
+  }
+  Result<std::shared_ptr<ByteSource>> open(std::string_view name) const override {
+    for (const auto& [own, content] : files_)
+      if (own == name) return std::make_shared<MemorySource>(bytes_of(content));
+    return fail(Code::no_such_file, "not there");
+  }
+
+ private:
+  Files files_;
+  std::string name_;
+};
+
+TEST(ShardSet, ALargeIndexIsReadInPlaceAndOutlivesItsFile) {
+  std::string map, header = "{";
+  constexpr int kTensors = 6000;
+  for (int i = 0; i < kTensors; ++i) {
+    const std::string name = concat("model.layers.", i % 3, ".experts.", i, ".weight");
+    map += concat(i ? ",\n    " : "", '"', name, "\": \"", kFirst, '"');
+    header += concat(i ? "," : "", entry(name, "U8", "1", static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(i) + 1));
+  }
+  map += concat(",\n    \"lost\": \"", kFirst, '"');
+  const std::string text = concat("{\"metadata\": {}, \"weight_map\": {", map, "}}");
+  ASSERT_GT(text.size(), 256u << 10);
+  const auto opened = open(FreshFiles({{kIndex, text}, {kFirst, safetensors(header + "}", kTensors)}}), {});
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_EQ(opened->tensors.size(), static_cast<std::size_t>(kTensors));
+  ASSERT_EQ(opened->findings.list().size(), 1u) << describe(opened);
+  EXPECT_EQ(message_of(opened, Code::wrong_shard), "the index maps 'lost' to 'model-00001-of-00002.safetensors', which lacks it; no shard holds it");
+}
+
 TEST(ShardSet, AMissingShardNamesItsTensorsAndBytes) {
   const auto opened = open_files({{kFirst, shard({"a"})}, {kIndex, kGoodIndex}}, "");
   ASSERT_TRUE(opened);
