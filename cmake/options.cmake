@@ -57,6 +57,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Generic")
   set(ASSAY_WASM ON)
   set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
   add_compile_options(-msimd128 -fvisibility=hidden)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sized-deallocation>)  # who frees need not work out how much
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST>)
   # RapidJSON is headers only, but /usr/include as a whole would bring in the wrong C library.
   set(ASSAY_RAPIDJSON_INCLUDE ${CMAKE_BINARY_DIR}/rapidjson)

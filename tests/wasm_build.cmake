@@ -30,7 +30,7 @@ if(NOT magic STREQUAL "0061736d01000000")
   message(FATAL_ERROR "core.wasm starts with ${magic}")
 endif()
 # Export names stand in the module as plain text.
-foreach(name assay_files_open assay_files_add_range assay_tensor_count assay_reader_read_f32 assay_pickle_root malloc free)
+foreach(name assay_files_open assay_files_add_range assay_tensor_count assay_reader_read_f32 assay_stats_step malloc free)
   file(STRINGS ${module} found REGEX ${name} LIMIT_COUNT 1)
   if(NOT found)
     message(FATAL_ERROR "core.wasm does not export ${name}")

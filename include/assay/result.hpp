@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +53,15 @@ struct Where {
 class [[nodiscard]] Error {
  public:
   explicit Error(Code code, std::string what = {});
+  // Inlined even where space is what counts: most errors that are destroyed have been moved from, and the compiler then sees that.
+  [[gnu::always_inline]] Error(Error&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+  [[gnu::always_inline]] Error& operator=(Error&& other) noexcept {
+    std::swap(body_, other.body_);
+    return *this;
+  }
+  [[gnu::always_inline]] ~Error() {
+    if (body_ != nullptr) drop(body_);
+  }
 
   Code code() const { return body_->code; }
   /// Lower case, no full stop, the bad value shown: "tensor count 18446744073709551615 exceeds the 812 bytes left".
@@ -82,7 +90,8 @@ class [[nodiscard]] Error {
     Where where;
     std::vector<Fact> facts;
   };
-  std::unique_ptr<Body> body_;
+  static void drop(Body* body) noexcept;
+  Body* body_;  ///< owned; null when moved from
 };
 
 template <class T>

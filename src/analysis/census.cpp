@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 
 namespace assay::analysis {
 
@@ -123,7 +124,7 @@ std::vector<Census::Entry> Census::entries() const {
     }
   } else {
     std::vector<std::uint16_t> sorted = few_;
-    std::sort(sorted.begin(), sorted.end());
+    sort_stable(sorted);
     for (std::size_t i = 0, next; i < sorted.size(); i = next) {
       for (next = i + 1; next < sorted.size() && sorted[next] == sorted[i];) ++next;
       keep(sorted[i], next - i);

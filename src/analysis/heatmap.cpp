@@ -10,6 +10,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "values/decode.hpp"
@@ -140,7 +141,7 @@ void finish_profile(Profile& profile, std::span<const double> squares, std::span
   if (!(median > 0)) return;
   for (std::size_t i = 0; i < squares.size(); ++i)
     if (const double ratio = std::sqrt(squares[i] / count) / median; ratio >= Profile::kHot) profile.hot.push_back({i, ratio});
-  std::ranges::stable_sort(profile.hot, std::ranges::greater(), &ProfileFinding::ratio);
+  sort_stable(profile.hot, std::ranges::greater(), &ProfileFinding::ratio);
   profile.hot_count = profile.hot.size();
   if (profile.hot.size() > Profile::kMostNamed) profile.hot.resize(Profile::kMostNamed);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "analysis/census.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
@@ -46,7 +47,7 @@ Result<void> count_codes(const TensorReader& reader, const Quantizer* quantizer,
     if (!std::isfinite(value)) count_special(to, value, count * weight);
     else to.finite.emplace_back(value + 0.0, count * weight);  // + 0.0: -0 and 0 are one value
   }
-  std::ranges::sort(to.finite, {}, &std::pair<double, std::uint64_t>::first);
+  sort_stable(to.finite, {}, &std::pair<double, std::uint64_t>::first);
   std::size_t last = 0;
   for (std::size_t i = 1; i < to.finite.size(); ++i) {
     if (to.finite[i].first == to.finite[last].first) to.finite[last].second += to.finite[i].second;
@@ -105,7 +106,7 @@ std::vector<std::pair<double, std::uint64_t>> magnitudes_of(const Distribution& 
   std::vector<std::pair<double, std::uint64_t>> sizes;
   for (const auto& [value, count] : distribution.finite)
     if (value != 0) sizes.emplace_back(std::abs(value), count);
-  std::ranges::sort(sizes);
+  sort_stable(sizes);
   return sizes;
 }
 

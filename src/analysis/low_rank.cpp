@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/values.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 
 namespace assay::analysis {
@@ -71,7 +72,7 @@ std::array<double, kSketch> eigenvalues(Matrix m) {
   }
   std::array<double, kSketch> values;
   for (std::size_t i = 0; i < kSketch; ++i) values[i] = std::max(m[i][i], 0.0);
-  std::ranges::sort(values, std::ranges::greater());
+  sort_stable(values, std::ranges::greater());
   return values;
 }
 

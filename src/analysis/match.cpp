@@ -8,6 +8,7 @@
 
 #include "analysis/tree.hpp"
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 
@@ -43,7 +44,7 @@ std::vector<Keyed> keyed(const Side& side, Key key) {
   std::vector<Keyed> list;
   for (std::uint32_t place = 0; place < side.order.size(); ++place)
     if (!side.taken[place]) list.push_back({key(side.at(place)), place});
-  std::ranges::sort(list, [](const Keyed& x, const Keyed& y) { return x.key != y.key ? x.key < y.key : x.place < y.place; });
+  sort_stable(list, [](const Keyed& x, const Keyed& y) { return x.key != y.key ? x.key < y.key : x.place < y.place; });
   return list;
 }
 
@@ -134,7 +135,7 @@ class Matcher {
   }
 
   Matching finish() {
-    std::ranges::sort(pairs_, {}, &TensorPair::a);
+    sort_stable(pairs_, {}, &TensorPair::a);
     Matching matching;
     for (const TensorPair& pair : pairs_) matching.pairs.push_back({a_.order[pair.a], b_.order[pair.b], pair.kind});
     for (std::size_t i = 0; i < a_.order.size(); ++i)
@@ -266,7 +267,7 @@ std::vector<std::uint32_t> with_partner(const Checkpoint& own, std::span<const s
   std::vector<std::uint32_t> sorted;
   for (const std::uint32_t t : others)
     if (worth_hashing(other.tensors[t])) sorted.push_back(t);
-  std::ranges::sort(sorted, by_kind);
+  sort_stable(sorted, by_kind);
   std::vector<std::uint32_t> found;
   for (const std::uint32_t t : list) {
     const Tensor& tensor = own.tensors[t];
@@ -295,7 +296,7 @@ void match_by_content(Matching& matching, const ContentCandidates& candidates, s
     std::vector<Entry> list;
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (hashes[i]) list.push_back({*hashes[i], i, tensors[i]});
-    std::ranges::sort(list);
+    sort_stable(list);
     return list;
   };
   const std::vector<Entry> a = entries(candidates.a, hashes_a), b = entries(candidates.b, hashes_b);
@@ -311,8 +312,8 @@ void match_by_content(Matching& matching, const ContentCandidates& candidates, s
       taken_b.push_back(b[j++].tensor);
     }
   }
-  std::ranges::sort(taken_a);
-  std::ranges::sort(taken_b);
+  sort_stable(taken_a);
+  sort_stable(taken_b);
   std::erase_if(matching.only_a, [&](std::uint32_t t) { return std::ranges::binary_search(taken_a, t); });
   std::erase_if(matching.only_b, [&](std::uint32_t t) { return std::ranges::binary_search(taken_b, t); });
 }

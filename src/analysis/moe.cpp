@@ -12,6 +12,7 @@
 #include "analysis/select.hpp"
 #include "analysis/summary.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 
 namespace assay::analysis {
@@ -220,7 +221,7 @@ bool LayerBuilder::add_each() {
   if (!known && rows == 0 && !config_.experts) return false;  // a list of something else
   if (most < 2 && (most == 0 || rows < 2 || rows > kMostExperts || experts.rbegin()->first >= rows)) return false;
   for (auto& [index, expert] : experts) {
-    std::ranges::stable_sort(expert.parts, {}, [](const ExpertPart& part) { return std::pair(part.projection, part.suffix); });
+    sort_stable(expert.parts, {}, [](const ExpertPart& part) { return std::pair(part.projection, part.suffix); });
     layer_.experts.push_back(std::move(expert));
   }
   note_lacking();
@@ -474,7 +475,7 @@ Moe find_experts(const Checkpoint& checkpoint, const ModelConfig& config, std::v
     moe.top_k_from = concat(config.file, " ", config.top_k->key);
   }
   Names names = read_names(checkpoint);
-  std::ranges::stable_sort(names.blocks, [](const Block& a, const Block& b) { return natural_less(a.name, b.name); });
+  sort_stable(names.blocks, [](const Block& a, const Block& b) { return natural_less(a.name, b.name); });
   std::uint64_t slices_left = kMostSlices;
   for (const Block& block : names.blocks) {
     LayerBuilder builder(checkpoint, config, block, routers_of(names, block.name), slices_left, findings);

@@ -6,6 +6,7 @@
 
 #include "assay/values.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 
 namespace assay::analysis {
@@ -103,7 +104,7 @@ void NeuronSketches::finish() {
     }
     const auto order = std::span(loudest_).subspan(e * neurons_, neurons_);
     std::iota(order.begin(), order.end(), 0u);
-    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return squares[a] > squares[b]; });
+    sort_stable(order, [&](std::uint32_t a, std::uint32_t b) { return squares[a] > squares[b]; });
   }
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/parallel.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -342,7 +343,7 @@ void LayerMeter::finish_experts() {
 }
 
 void LayerMeter::keep_best(std::size_t most) {
-  std::ranges::sort(layer_.similar, [](const SimilarPair& x, const SimilarPair& y) {
+  sort_stable(layer_.similar, [](const SimilarPair& x, const SimilarPair& y) {
     const double of_x = x.aligned_cosine.value_or(x.cosine), of_y = y.aligned_cosine.value_or(y.cosine);
     return of_x != of_y ? of_x > of_y : std::pair(x.a, x.b) < std::pair(y.a, y.b);
   });
@@ -390,7 +391,7 @@ Result<void> LayerMeter::find_aligned() {
       if (likeness >= kWorthMatching) candidates.push_back({a, b, likeness});
     }
   }
-  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::likeness);
+  sort_stable(candidates, std::ranges::greater(), &Candidate::likeness);
   if (candidates.size() > kMostMatched) candidates.resize(kMostMatched);
   for (const Candidate& pair : candidates) {
     const auto match = sketches_->match(pair.a, pair.b);

@@ -7,6 +7,7 @@
 
 #include "analysis/tree.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 
 namespace assay::analysis {
@@ -233,7 +234,7 @@ class Outliner {
         if (seen[i]) labels.push_back(i);
       return labels;
     }
-    std::ranges::sort(labels);
+    sort_stable(labels);
     labels.erase(std::ranges::unique(labels).begin(), labels.end());
     return labels;
   }
@@ -313,7 +314,7 @@ class Outliner {
       if (out_.nodes[up].times > 1) node.noun = noun_of(up);
     Handles parents;
     for (const std::uint32_t h : have) parents.push_back(nodes_[h].parent);
-    std::ranges::sort(parents);
+    sort_stable(parents);
     const bool few = have.size() * 2 < expected;
     const std::uint64_t to_name = few ? have.size() : expected - have.size();
     if (to_name > Outline::kNamed) return;

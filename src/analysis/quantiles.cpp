@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 
 namespace assay::analysis {
 namespace {
@@ -44,7 +45,7 @@ QuantileSearch::QuantileSearch(std::size_t code_bytes, CodeOrder order, bool neg
     total += count;
   }
   if (total == 0) return;
-  std::ranges::sort(cells);
+  sort_stable(cells);
   std::vector<std::uint64_t> chosen;
   std::uint64_t below = 0;
   std::size_t at = 0;

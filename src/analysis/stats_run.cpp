@@ -15,6 +15,7 @@
 #include "analysis/quantiles.hpp"
 #include "assay/values.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
@@ -124,7 +125,7 @@ Tally tally_of(const Census& census, const Tensor& tensor, const Quantizer* quan
   }
   stats.distinct = entries.size();
   // What turns the order around, a scale or a sign, does so once more.
-  if (quantizer || tensor.neg) std::ranges::sort(finite);
+  if (quantizer || tensor.neg) sort_stable(finite);
   else finite = sorted_by_value(std::move(finite));
   if (!finite.empty()) tally.moments = Moments::of(finite);
   stats.quantiles = quantiles_of(finite);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 
 namespace assay::analysis {
 namespace {
@@ -55,7 +56,7 @@ bool share_parameters(const Checkpoint& checkpoint, Summary& summary) {
     if (any_shared && tensors[i].storage != kNone && users[tensors[i].storage] == kSeveral) shared.push_back(i);
     else summary.shares[i].parameters = distinct_elements(tensors[i]);
   }
-  std::ranges::sort(shared, [&](std::uint32_t a, std::uint32_t b) { return view_less(tensors, a, b); });
+  sort_stable(shared, [&](std::uint32_t a, std::uint32_t b) { return view_less(tensors, a, b); });
   for (std::size_t i = 0; i < shared.size(); ++i)
     if (i == 0 || !same_view(tensors[shared[i - 1]], tensors[shared[i]]))
       summary.shares[shared[i]].parameters = distinct_elements(tensors[shared[i]]);
@@ -109,7 +110,7 @@ Summary summarize(const Checkpoint& checkpoint) {
     counts[i].dtype = static_cast<DType>(i);
     summary.dtypes.push_back(counts[i]);
   }
-  std::ranges::sort(summary.dtypes, [](const DTypeCount& a, const DTypeCount& b) {
+  sort_stable(summary.dtypes, [](const DTypeCount& a, const DTypeCount& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : dtype_name(a.dtype) < dtype_name(b.dtype);
   });
   return summary;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "formats/name_table.hpp"
 
@@ -168,7 +169,7 @@ class NameTreeBuilder {
         order.resize(labels.size());
         for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(order.size()) - 1 - i;  // as met in the file
         const auto less = [&](std::uint32_t a, std::uint32_t b) { return tree_.label_before(labels[a], labels[b]); };
-        if (!std::ranges::is_sorted(order, less)) std::ranges::sort(order, less);
+        sort_stable(order, less);
         last_labels.swap(labels);
       }
       node.first_child = children[order[0]];

@@ -36,7 +36,9 @@ std::optional<Code> code_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Error::Error(Code code, std::string what) : body_(std::make_unique<Body>(Body{code, std::move(what), {}, {}, {}})) {}
+Error::Error(Code code, std::string what) : body_(new Body{code, std::move(what), {}, {}, {}}) {}
+
+void Error::drop(Body* body) noexcept { delete body; }
 
 std::string_view Error::hint() const { return body_->hint.empty() ? code_hint(body_->code) : std::string_view(body_->hint); }
 

@@ -22,25 +22,36 @@ std::string escape(std::string_view name, std::size_t max_bytes);
 /// Escaped, in single quotes, and so are those within: 'it\'s.weight'.
 std::string quote(std::string_view name);
 
-/// Text and numbers put together: concat("shape ", 3, " exceeds ", limit).
 std::string decimal(std::uint64_t value);
 std::string decimal(std::int64_t value);
 namespace detail {
-inline void append(std::string& out, std::string_view text) { out += text; }
-inline void append(std::string& out, char c) { out += c; }
+inline const char* piece(const char* text) { return text; }
+inline const std::string& piece(const std::string& text) { return text; }
+inline std::string_view piece(std::string_view text) { return text; }
+inline char piece(char c) { return c; }
 template <std::integral T>
-void append(std::string& out, T value) {
-  if constexpr (std::signed_integral<T>)
-    out += decimal(static_cast<std::int64_t>(value));
-  else
-    out += decimal(static_cast<std::uint64_t>(value));
+auto piece(T value) {
+  if constexpr (std::signed_integral<T>) return std::int64_t{value};
+  else return std::uint64_t{value};
+}
+template <class Text>
+void append(std::string& out, const Text& text) {
+  out += text;
+}
+inline void append(std::string& out, std::int64_t value) { out += decimal(value); }
+inline void append(std::string& out, std::uint64_t value) { out += decimal(value); }
+/// Out of line: a thousand messages share some hundred of these.
+template <class... Pieces>
+[[gnu::noinline]] std::string join(Pieces... pieces) {
+  std::string out;
+  (append(out, pieces), ...);
+  return out;
 }
 }  // namespace detail
+/// Text and numbers put together: concat("shape ", 3, " exceeds ", limit).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::string out;
-  (detail::append(out, parts), ...);
-  return out;
+  return detail::join<decltype(detail::piece(parts))...>(detail::piece(parts)...);
 }
 /// "0x1f40"
 std::string hex(std::uint64_t value);

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/names.hpp"
@@ -173,7 +174,7 @@ Result<std::vector<FileSet::Entry>> SourceSet::list() const {
     else if (entries.empty() || !entries.back().folder || entries.back().name != std::string_view(name).substr(0, slash))
       entries.push_back({name.substr(0, slash), 0, true});
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  sort_stable(entries, [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return entries;
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
 #include "analysis/verify/verify.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "capi/handle.hpp"
@@ -273,7 +274,7 @@ assay_status assay_order(const assay_checkpoint* checkpoint, const char* order, 
     if (wanted != "file" && wanted != "name" && wanted != "size") return fail(Code::usage, concat("there is no order ", quote(wanted)));
     std::vector<std::uint32_t> tensors = wanted == "file" ? file_order(opened) : analysis::NameTree(opened.tensors).natural_order();
     if (wanted == "size")
-      std::ranges::stable_sort(tensors, std::ranges::greater(), [&](std::uint32_t t) { return opened.tensors[t].nbytes(); });
+      sort_stable(tensors, std::ranges::greater(), [&](std::uint32_t t) { return opened.tensors[t].nbytes(); });
     hand_numbers(tensors, out);
     return {};
   });

@@ -7,6 +7,7 @@
 
 #include "base/arith.hpp"
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/zip_layout.hpp"
@@ -72,7 +73,7 @@ Result<std::vector<Gap>> find_gaps(const ByteSource& source, const Directory& di
     owned.push_back({directory.end_record - kZip64LocatorSize, directory.end_record, nullptr});
   }
   owned.push_back({directory.end_record, directory.end_offset, nullptr});
-  std::ranges::sort(owned, [](const Owned& a, const Owned& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  sort_stable(owned, [](const Owned& a, const Owned& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   std::vector<Gap> gaps;
   std::uint64_t at = directory.prefix;
   const Member* last = nullptr;

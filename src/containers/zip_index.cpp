@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "containers/zip_layout.hpp"
 
@@ -82,7 +83,7 @@ void find_overlaps(Directory& directory) {
   if (!std::is_sorted(members.begin(), members.end(), earlier)) {
     order.resize(members.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    sort_stable(order, [&](std::uint32_t a, std::uint32_t b) {
       return members[a].header_offset != members[b].header_offset ? earlier(members[a], members[b]) : a < b;
     });
   }
@@ -131,7 +132,7 @@ void DirectoryReader::index_names(Directory& directory) {
   };
   std::uint32_t from = 0;
   for (const std::uint32_t end : ends) {
-    if (end - from > 1) std::sort(sorted.begin() + from, sorted.begin() + end, less);
+    if (end - from > 1) sort_stable(std::span(sorted).subspan(from, end - from), less);
     from = end;
   }
 }
@@ -147,7 +148,7 @@ void DirectoryReader::find_duplicates(Directory& directory) {
       repeats.emplace_back(index_of(sorted[i]), index_of(sorted[first]));
     else first = i;
   }
-  std::sort(repeats.begin(), repeats.end());
+  sort_stable(repeats);
   for (const auto& [later, earlier] : repeats)
     add_finding(directory.findings, Code::ambiguous_archive, [&, later = later, earlier = earlier] {
       const Member &a = members[earlier], &b = members[later];

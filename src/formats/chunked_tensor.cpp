@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -166,7 +167,7 @@ bool drop_copies(std::vector<Chunk>& chunks) {
   std::vector<std::size_t> order(chunks.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto box = [&](std::size_t i) { return std::tie(chunks[i].offsets, chunks[i].sizes); };
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return box(a) < box(b); });
+  sort_stable(order, [&](std::size_t a, std::size_t b) { return box(a) < box(b); });
   std::vector<bool> copy(chunks.size(), false);
   bool any = false;
   for (std::size_t i = 1; i < order.size(); ++i)
@@ -191,7 +192,7 @@ class Cells {
     for (std::size_t d = 0; d < shape.size() && possible_; ++d) {
       cuts_[d] = {0, shape[d]};
       for (const Chunk& chunk : chunks) cuts_[d].insert(cuts_[d].end(), {chunk.offsets[d], chunk.offsets[d] + chunk.sizes[d]});
-      std::ranges::sort(cuts_[d]);
+      sort_stable(cuts_[d]);
       cuts_[d].erase(std::ranges::unique(cuts_[d]).begin(), cuts_[d].end());
       cells_ *= cuts_[d].size() - 1;
       possible_ = cells_ <= kMostCells;

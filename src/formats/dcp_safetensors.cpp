@@ -13,6 +13,7 @@
 
 #include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
@@ -257,7 +258,7 @@ Result<std::optional<Checkpoint>> open_dcp_safetensors(const FileSet& files, std
     if (!entry.folder && is_dcp_safetensors_name(entry.name)) names.push_back(entry.name);
   if (names.size() < 2) return std::nullopt;  // by itself a safetensors file as any other
   if (names.size() > limits.shards) return fail(Code::limit_exceeded, concat(names.size(), " files, the limit is ", limits.shards));
-  std::ranges::sort(names, [](const std::string& a, const std::string& b) { return natural_less(a, b); });
+  sort_stable(names, [](const std::string& a, const std::string& b) { return natural_less(a, b); });
   Checkpoint checkpoint;
   checkpoint.format = "torch-dcp";
   checkpoint.container = "safetensors";

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "formats/cut_file.hpp"
 
@@ -161,7 +162,7 @@ void Layout::check_neighbours() {
   for (std::uint32_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].storage != kNone && storages_[tensors_[i].storage].nbytes != 0) order.push_back(i);
   const auto place = [this](std::uint32_t i) -> const Storage& { return storages_[tensors_[i].storage]; };
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+  sort_stable(order, [&](std::uint32_t a, std::uint32_t b) {
     if (place(a).offset != place(b).offset) return place(a).offset < place(b).offset;
     return place(a).nbytes != place(b).nbytes ? place(a).nbytes < place(b).nbytes : a < b;
   });

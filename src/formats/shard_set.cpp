@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/dcp_safetensors.hpp"
@@ -77,7 +78,7 @@ std::vector<std::string_view> Folder::indexes() const {
   const auto rank = [](std::string_view name) {
     return std::tuple(name.find(".safetensors.index.") == std::string_view::npos, role_rank(name), name.size());
   };
-  std::ranges::sort(names,
+  sort_stable(names,
                     [&](std::string_view a, std::string_view b) { return rank(a) != rank(b) ? rank(a) < rank(b) : naturally(a, b); });
   return names;
 }
@@ -96,8 +97,8 @@ std::vector<Candidate> Folder::candidates() const {
       found.push_back({{entry.name}, std::nullopt});
     }
   }
-  for (Candidate& candidate : found) std::ranges::sort(candidate.names, naturally);
-  std::ranges::sort(found, [](const Candidate& a, const Candidate& b) {
+  for (Candidate& candidate : found) sort_stable(candidate.names, naturally);
+  sort_stable(found, [](const Candidate& a, const Candidate& b) {
     return a.rank() != b.rank() ? a.rank() < b.rank() : naturally(a.names.front(), b.names.front());
   });
   return found;
@@ -114,7 +115,7 @@ ShardPlan Folder::plan_of(std::string_view index_name, ShardIndex index) const {
   ShardPlan plan;
   plan.index_name = index_name;
   plan.shards.assign(index.files.begin(), index.files.end());
-  std::ranges::sort(plan.shards, naturally);
+  sort_stable(plan.shards, naturally);
   plan.index = std::move(index);
   return plan;
 }
@@ -176,7 +177,7 @@ Candidate Folder::numbered_set(const NumberedName& numbering) const {
   Candidate set{{}, numbering};
   for (const FileSet::Entry& entry : entries_)
     if (const auto other = numbered_name(entry.name); other && !entry.folder && other->same_set(numbering)) set.names.push_back(entry.name);
-  std::ranges::sort(set.names, naturally);
+  sort_stable(set.names, naturally);
   return set;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/zip.hpp"
@@ -361,7 +362,7 @@ Result<std::optional<Checkpoint>> open_dcp_folder(const FileSet& files, std::spa
   std::vector<std::string> names;
   for (const FileSet::Entry& entry : entries)
     if (!entry.folder && is_rank_metadata(entry.name)) names.push_back(entry.name);
-  std::ranges::sort(names, [](const std::string& a, const std::string& b) { return natural_less(a, b); });
+  sort_stable(names, [](const std::string& a, const std::string& b) { return natural_less(a, b); });
   if (std::ranges::find(entries, kMetadata, &FileSet::Entry::name) != entries.end()) names = {std::string(kMetadata)};
   if (names.empty()) return std::nullopt;
   if (names.size() > limits.shards) return fail(Code::limit_exceeded, concat(names.size(), " files, the limit is ", limits.shards));

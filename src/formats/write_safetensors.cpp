@@ -6,6 +6,7 @@
 
 #include "base/arith.hpp"
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/safetensors_layout.hpp"
@@ -65,7 +66,7 @@ Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> 
     order.push_back(&tensor);
   }
   // dtypes.def lists them by rank: the widest stand last, and are written first, so that every tensor is aligned.
-  std::ranges::sort(
+  sort_stable(
       order, [](const TensorToWrite* a, const TensorToWrite* b) { return a->dtype != b->dtype ? a->dtype > b->dtype : a->name < b->name; });
 
   std::string header = "{";
@@ -93,7 +94,7 @@ Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> 
   }
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  std::ranges::sort(names);
+  sort_stable(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     return fail(Error(Code::duplicate_name, concat("two tensors are named ", quote(*twice))).of_tensor(*twice));
   if (header.size() > kLargestHeader)

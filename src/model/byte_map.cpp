@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
 
 namespace assay::model {
@@ -73,7 +74,7 @@ std::vector<Part> overlay(const std::vector<Part>& low, const std::vector<Part>&
     out.push_back(rest);
   }
   for (; h < high.size(); ++h) out.push_back(high[h]);
-  std::ranges::sort(out, {}, &Part::offset);
+  sort_stable(out, {}, &Part::offset);
   return out;
 }
 
@@ -153,7 +154,7 @@ void ByteMapBuilder::add_overlap(std::uint64_t begin, std::uint64_t end, std::st
 
 /// Sorts the level. Each claim is compared with the one before it that reaches furthest.
 void ByteMapBuilder::find_overlaps(std::vector<Claim>& level) {
-  std::ranges::stable_sort(level, [](const Claim& a, const Claim& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  sort_stable(level, [](const Claim& a, const Claim& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   const Claim* furthest = nullptr;
   for (const Claim& next : level) {
     if (furthest != nullptr && next.begin < furthest->end)
@@ -180,11 +181,11 @@ std::vector<Part> ByteMapBuilder::settle(const std::vector<Claim>& level) {
   std::vector<std::uint64_t> bounds;
   bounds.reserve(2 * level.size());
   for (const Claim& claim : level) bounds.push_back(claim.begin), bounds.push_back(claim.end);
-  std::ranges::sort(bounds);
+  sort_stable(bounds);
   std::vector<std::size_t> by_begin(level.size()), by_end(level.size());
   for (std::size_t i = 0; i < level.size(); ++i) by_begin[i] = by_end[i] = i;
-  std::ranges::stable_sort(by_begin, {}, [&](std::size_t i) { return level[i].begin; });
-  std::ranges::stable_sort(by_end, {}, [&](std::size_t i) { return level[i].end; });
+  sort_stable(by_begin, {}, [&](std::size_t i) { return level[i].begin; });
+  sort_stable(by_end, {}, [&](std::size_t i) { return level[i].end; });
   std::vector<Part> parts;
   std::set<std::size_t> open;
   std::size_t b = 0, e = 0;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/elementary.hpp"
+
 namespace assay::report {
 namespace {
 
@@ -12,14 +14,27 @@ struct Linear {
   double r, g, b;
 };
 
-/// OKLab in its polar form: lightness 0 to 1, chroma, hue in degrees.
+/// Of an angle in degrees, by its series; done when this is compiled.
+constexpr double sine_of(double degrees) {
+  const double x = (degrees > 180 ? degrees - 360 : degrees) * std::numbers::pi / 180;
+  double term = x, sum = x;
+  for (int n = 2; n < 40; n += 2) sum += term *= -x * x / (n * (n + 1));
+  return sum;
+}
+
+struct Hue {
+  double cosine, sine;
+  constexpr Hue(double degrees) : cosine(sine_of(90 - degrees)), sine(sine_of(degrees)) {}
+};
+
+/// OKLab in its polar form: lightness 0 to 1, chroma, hue.
 struct Oklch {
-  double lightness, chroma, hue;
+  double lightness, chroma;
+  Hue hue;
 };
 
 Linear linear_of(const Oklch& colour) {
-  const double hue = colour.hue * std::numbers::pi / 180;
-  const double a = colour.chroma * std::cos(hue), b = colour.chroma * std::sin(hue);
+  const double a = colour.chroma * colour.hue.cosine, b = colour.chroma * colour.hue.sine;
   const auto cube = [](double x) { return x * x * x; };
   const double l = cube(colour.lightness + 0.3963377774 * a + 0.2158037573 * b);
   const double m = cube(colour.lightness - 0.1055613458 * a - 0.0638541728 * b);
@@ -35,7 +50,7 @@ bool can_be_shown(const Linear& c) {
 
 std::uint8_t encoded(double linear) {
   const double c = std::clamp(linear, 0.0, 1.0);
-  const double srgb = c <= 0.0031308 ? 12.92 * c : 1.055 * std::pow(c, 1 / 2.4) - 0.055;
+  const double srgb = c <= 0.0031308 ? 12.92 * c : 1.055 * power(c, 1 / 2.4) - 0.055;
   return static_cast<std::uint8_t>(std::lround(255 * srgb));
 }
 
@@ -55,7 +70,7 @@ Rgb shown(Oklch colour) {
 
 /// From the background's lightness to the arm's end; chroma rises faster, so that small values have a hue already.
 Rgb on_arm(double background, const Oklch& end, double t) {
-  return shown({background + t * (end.lightness - background), end.chroma * std::pow(t, 0.6), end.hue});
+  return shown({background + t * (end.lightness - background), end.chroma * power(t, 0.6), end.hue});
 }
 
 struct Arms {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "analysis/select.hpp"
+#include "base/sort.hpp"
 
 namespace assay::report {
 namespace {
@@ -100,7 +101,7 @@ void finish_report(DiffReport& report, std::string_view key) {
   }
   // Rows are in the order of their names.
   if (key != "name")
-    std::ranges::stable_sort(report.changed, std::ranges::greater(), [&](std::uint32_t i) { return badness(report.rows[i], key); });
+    sort_stable(report.changed, std::ranges::greater(), [&](std::uint32_t i) { return badness(report.rows[i], key); });
   if (report.options.values) sum_layers(report);
 }
 

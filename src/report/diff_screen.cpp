@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "analysis/summary.hpp"
+#include "base/real_text.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/diff_report.hpp"
 #include "report/table.hpp"
@@ -63,7 +64,7 @@ std::string renames_text(const DiffReport& report) {
       ++prefixes[analysis::prefixes_of(report.a->tensors[row.pair.a].name, report.b->tensors[row.pair.b].name)];
   }
   std::vector<std::pair<analysis::Prefixes, std::size_t>> most(prefixes.begin(), prefixes.end());
-  std::ranges::stable_sort(most, [](const auto& x, const auto& y) { return x.second > y.second; });
+  sort_stable(most, [](const auto& x, const auto& y) { return x.second > y.second; });
   std::string out;
   std::size_t others = 0;
   for (std::size_t i = 0; i < most.size(); ++i) {
@@ -121,7 +122,7 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
   for (const std::uint32_t i : report.changed)
     if (const auto& rel = report.rows[i].difference.rel_l2) ratios.push_back(*rel);
   if (!ratios.empty()) {
-    std::ranges::sort(ratios);
+    sort_stable(ratios);
     text += concat(" ", dot_sign(style), " ", ratio_sign(style), " median ", short_number(ratios[(ratios.size() - 1) / 2]), ", most ", short_number(ratios.back()));
   }
   out.put(text + "\n");
@@ -131,8 +132,8 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
 std::string cosine_text(std::optional<double> cosine) {
   if (!cosine) return "-";
   constexpr double kPlaces = 1e5;
-  char text[16];
-  return std::string(text, std::to_chars(text, text + sizeof text, std::trunc(*cosine * kPlaces) / kPlaces, std::chars_format::general, 5).ptr);
+  char text[kRealText];
+  return std::string(text, write_significant(text, std::trunc(*cosine * kPlaces) / kPlaces, 5));
 }
 
 /// "3 of 4096 rows" where the change is in so few.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/messages.hpp"
 #include "report/units.hpp"
@@ -38,7 +39,7 @@ std::vector<Kind> kinds_of(const Findings& findings) {
     if (found == kinds.end()) kinds.push_back({finding.severity, finding.code, {&finding}});
     else found->findings.push_back(&finding);
   }
-  std::ranges::stable_sort(kinds, std::ranges::greater(), &Kind::severity);
+  sort_stable(kinds, std::ranges::greater(), &Kind::severity);
   return kinds;
 }
 

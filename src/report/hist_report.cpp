@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/units.hpp"
 
@@ -55,7 +56,7 @@ class Line {
     pieces_.emplace_back(at, std::string(text));
   }
   std::string text() {
-    std::ranges::sort(pieces_);
+    sort_stable(pieces_);
     std::string out;
     std::size_t columns = 0;
     for (const auto& [at, piece] : pieces_) {

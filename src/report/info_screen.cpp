@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/cut.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
@@ -59,7 +60,7 @@ void put_layers(Writer& out, const Style& style, const Outline& outline) {
     if (!inside) outer.push_back(i);
   }
   const auto larger = [&](std::uint32_t a, std::uint32_t b) { return outline.nodes[a].bytes > outline.nodes[b].bytes; };
-  std::ranges::stable_sort(outer, larger);
+  sort_stable(outer, larger);
   std::string_view label = "repeats";
   for (std::size_t i = 0; i < outer.size() && i < 4; ++i) {
     const std::string base = outline.path(outer[i]);
@@ -131,7 +132,7 @@ void put_largest(Writer& out, const Style& style, const Outline& outline) {
     std::erase(parts, pick);
     parts.insert(parts.end(), nodes[pick].children.begin(), nodes[pick].children.end());
   }
-  std::ranges::stable_sort(parts, [&](std::uint32_t a, std::uint32_t b) { return nodes[a].bytes > nodes[b].bytes; });
+  sort_stable(parts, [&](std::uint32_t a, std::uint32_t b) { return nodes[a].bytes > nodes[b].bytes; });
   if (parts.size() > kParts) parts.resize(kParts);
   if (nodes[0].bytes == 0 || parts.size() < 2) return;
   Table table({{.flexible = true}, {.right = true}, {.right = true}, {}});

@@ -2,9 +2,9 @@
 #include "report/json_writer.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "base/real_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::report {
@@ -81,8 +81,8 @@ void write_real(Writer& out, T value) {
   if (std::isnan(value)) return out.put("NaN");
   if (std::isinf(value)) return out.put(value < 0 ? "-Infinity" : "Infinity");
   if (value == 0) return out.put(std::signbit(value) ? "-0.0" : "0");
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  char digits[kRealText];
+  const char* const end = write_shortest(digits, value);
   out.put(std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 

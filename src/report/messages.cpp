@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/cut.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/units.hpp"
 
@@ -80,7 +81,7 @@ void write_finding_lines(Writer& out, const Style& style, const Naming& naming, 
   std::vector<const Finding*> list;
   for (const Finding& finding : findings.list())
     if (finding.severity >= least && !analysis::told_with_cut(findings, finding)) list.push_back(&finding);
-  std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  sort_stable(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   for (std::size_t i = 0; i < list.size() && i < most; ++i) write_finding_line(out, style, naming, *list[i]);
   std::size_t left_out = list.size() - std::min(list.size(), most);
   for (const auto& [code, count] : findings.counts())

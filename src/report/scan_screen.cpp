@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/messages.hpp"
 #include "report/scan_report.hpp"
@@ -118,7 +119,7 @@ void write_findings(Writer& out, const Style& style, const Report& report, std::
   for (const Finding& finding : report.findings.list())
     if (most == ~std::size_t{0} || !is_called(report, finding)) list.push_back(&finding);
   if (list.empty()) return;
-  std::ranges::stable_sort(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  sort_stable(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   Table table({{.title = ""},
                {.title = "IN"},
                {.title = "BYTE", .right = true},

@@ -2,10 +2,10 @@
 #include "report/units.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/plain_text.hpp"
+#include "base/real_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::report {
@@ -13,9 +13,9 @@ namespace {
 
 /// Three significant digits without trailing zeros; all digits of what is 1000 or more.
 std::string three_digits(double value) {
-  char text[32];
+  char text[kRealText];
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  std::size_t n = static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, decimals).ptr - text);
+  std::size_t n = static_cast<std::size_t>(write_fixed(text, value, decimals) - text);
   if (decimals > 0) {
     while (text[n - 1] == '0') --n;
     if (text[n - 1] == '.') --n;
@@ -94,8 +94,8 @@ std::string share_text(std::uint64_t part, std::uint64_t whole) {
 std::string short_number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4).ptr);
+  char text[kRealText];
+  return std::string(text, write_significant(text, value, 4));
 }
 
 std::string shape_text(const Style& style, std::span<const std::uint64_t> shape) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 
 namespace assay::values {
 
@@ -14,7 +15,7 @@ StorageOrder::StorageOrder(const Tensor& tensor) : tensor_(tensor) {
   if (tensor.quantizer != kNone || tensor.stride.empty() || tensor.stride.size() != rank || tensor.numel == 0) return;
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  sort_stable(order, [&](std::size_t a, std::size_t b) {
     return tensor.stride[a] != tensor.stride[b] ? tensor.stride[a] > tensor.stride[b] : a < b;
   });
   std::uint64_t numel = 1, weight = 1;

@@ -13,6 +13,8 @@
 #include "analysis/kernels/kernels.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
+#include "base/elementary.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -103,7 +105,7 @@ void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& cha
   constexpr std::size_t kLeast = 5, kReach = 4;
   constexpr double kTimes = 4, kDeviations = 6, kFloor = 0.1;
   if (layers.size() < kLeast) return;
-  std::ranges::stable_sort(layers, [&](const Spread& a, const Spread& b) {
+  sort_stable(layers, [&](const Spread& a, const Spread& b) {
     return natural_less(checkpoint.tensors[a.tensor].name, checkpoint.tensors[b.tensor].name);
   });
   std::vector<double> around(layers.size()), away(layers.size());
@@ -118,11 +120,11 @@ void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& cha
   const double usual = 1.4826 * median(away) + kFloor;
   std::vector<std::size_t> odd;
   for (std::size_t i = 0; i < layers.size(); ++i)
-    if (away[i] >= std::log(kTimes) && away[i] >= kDeviations * usual) odd.push_back(i);
+    if (away[i] >= natural_log(kTimes) && away[i] >= kDeviations * usual) odd.push_back(i);
   if (odd.size() * 4 > layers.size()) return;  // a pattern, not exceptions
   for (const std::size_t i : odd) {
     const std::string_view name = checkpoint.tensors[layers[i].tensor].name;
-    const double own = std::exp(layers[i].log_std), others = std::exp(around[i]);
+    const double own = exponential(layers[i].log_std), others = exponential(around[i]);
     chart.add(Code::odd_spread, Severity::warning,
               concat(quote(name), " has a standard deviation of ", number_text(own), ", the layers around it ", number_text(others)), name,
               {{"std", own}, {"neighbours", others}});
@@ -138,7 +140,7 @@ void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& pati
     if (patient.role != TensorRole::weight || patient.swapped || patient.tied || dtype_info(tensor.dtype).kind != DTypeKind::real) continue;
     if (!patient.stats.std || !(*patient.stats.std > 0)) continue;
     std::string name = numberless(tensor.name);
-    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, std::log(*patient.stats.std)});
+    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, natural_log(*patient.stats.std)});
   }
   for (auto& [name, layers] : by_name) judge(checkpoint, layers, chart);
 }
@@ -178,7 +180,7 @@ Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::v
       if (!known) firsts.push_back(t);
     }
   }
-  std::ranges::sort(copies, {}, &Copy::second);
+  sort_stable(copies, {}, &Copy::second);
   return copies;
 }
 

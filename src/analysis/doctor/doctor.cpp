@@ -2,7 +2,6 @@
 #include "analysis/doctor/doctor.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "analysis/cut.hpp"
 #include "analysis/doctor/checks.hpp"
 #include "analysis/stats_run.hpp"
+#include "base/real_text.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -49,9 +49,8 @@ void Chart::write_shared() {
 }
 
 std::string number_text(double value) {
-  char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4).ptr;
-  return std::string(text, end);
+  char text[kRealText];
+  return std::string(text, write_significant(text, value, 4));
 }
 
 }  // namespace doctor

@@ -8,6 +8,7 @@
 
 #include "analysis/doctor/checks.hpp"
 #include "analysis/tree.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 
 namespace assay::analysis::doctor {
@@ -101,7 +102,7 @@ class Comparer {
     if (children_.size() < kLeast) return false;
     leaves_.clear();
     for (std::uint32_t place = 0; place < children_.size(); ++place) gather_below(place);
-    std::ranges::sort(
+    sort_stable(
         leaves_, [](const Leaf& a, const Leaf& b) { return std::tie(a.role, a.place, a.tensor) < std::tie(b.role, b.place, b.tensor); });
     roles_.clear();
     for (const Leaf& leaf : leaves_) {

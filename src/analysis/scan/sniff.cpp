@@ -12,6 +12,7 @@
 #include "assay/dtype.hpp"
 #include "base/arith.hpp"
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
@@ -234,7 +235,7 @@ Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& 
   if (rest.find_first_not_of(" \t\r\n") != std::string_view::npos)
     return fail(Error(Code::bad_header, "the header goes on behind its JSON").at(8 + used));
   auto& ranges = handler.ranges;
-  std::ranges::sort(ranges);
+  sort_stable(ranges);
   std::uint64_t end = 0;
   for (const auto& [from, to] : ranges) {
     if (from != end) return fail(Error(from < end ? Code::overlap : Code::gap, concat("a tensor starts at ", from, ", the one before ends at ", end)).at(0));

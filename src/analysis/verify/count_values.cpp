@@ -113,23 +113,21 @@ constexpr Matrix squared(const Matrix& matrix) {
   return square;
 }
 
-/// What 2^k further zero bytes make of a CRC, for every k.
-constexpr std::array<Matrix, 64> make_zeros() {
-  Matrix bit{};  // one zero bit
+/// What one further zero byte makes of a CRC.
+constexpr Matrix make_zero() {
+  Matrix bit{};
   bit[0] = 0xedb88320u;
   for (std::size_t i = 1; i < bit.size(); ++i) bit[i] = 1u << (i - 1);
-  std::array<Matrix, 64> zeros{};
-  zeros[0] = squared(squared(squared(bit)));
-  for (std::size_t k = 1; k < zeros.size(); ++k) zeros[k] = squared(zeros[k - 1]);
-  return zeros;
+  return squared(squared(squared(bit)));
 }
-constexpr std::array<Matrix, 64> kZeros = make_zeros();
+constexpr Matrix kZero = make_zero();
 
 }  // namespace
 
 std::uint32_t join_crc32(std::uint32_t first, std::uint32_t second, std::uint64_t length) {
-  for (std::size_t k = 0; length != 0; length >>= 1, ++k)
-    if (length & 1) first = times(kZeros[k], first);
+  Matrix zeros = kZero;  // 1, 2, 4 … of them
+  for (; length != 0; length >>= 1, zeros = squared(zeros))
+    if (length & 1) first = times(zeros, first);
   return first ^ second;
 }
 

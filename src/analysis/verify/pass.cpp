@@ -8,6 +8,7 @@
 #include "analysis/stats.hpp"
 #include "base/arith.hpp"
 #include "base/endian.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
@@ -122,7 +123,7 @@ void Pass::plan_values() {
 void Pass::plan_blocks() {
   std::vector<std::uint32_t> order(pieces_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+  sort_stable(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(pieces_[a].file, pieces_[a].begin) < std::tuple(pieces_[b].file, pieces_[b].begin);
   });
   std::size_t next = 0;

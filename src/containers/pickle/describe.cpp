@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as short text. Every visit writes something or ends one, so that the bound on the text bounds the walk.
 #include <algorithm>
-#include <charconv>
 
 #include "assay/pickle.hpp"
+#include "base/real_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::pickle {
@@ -21,9 +21,8 @@ std::string real_text(double value) {
   // As Python's repr: an exponent below 1e-4 and from 1e16 on.
   const double size = value < 0 ? -value : value;
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
-  char buffer[40];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, value, plain ? std::chars_format::fixed : std::chars_format::scientific).ptr;
+  char buffer[kRealText];
+  char* const end = write_shortest(buffer, value, plain ? RealForm::fixed : RealForm::scientific);
   std::string text(buffer, end);
   if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;

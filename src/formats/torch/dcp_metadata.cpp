@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -103,7 +104,7 @@ void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetada
     out.places[graph.text(name)].push_back(std::move(place));
   }
   // Of two places for one chunk the first counts.
-  for (auto& [name, list] : out.places) std::ranges::stable_sort(list, before, offsets_of);
+  for (auto& [name, list] : out.places) sort_stable(list, before, offsets_of);
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ void merge(DcpMetadata& into, DcpMetadata from, std::unordered_set<std::string_v
     }
     const auto box = [](const DcpBox& b) { return std::tie(b.offsets, b.sizes); };
     std::vector<DcpBox> sorted = first.chunks;
-    std::ranges::sort(sorted, {}, box);
+    sort_stable(sorted, {}, box);
     bool copy = false;
     for (DcpBox& chunk : entry.chunks) {
       if (std::ranges::binary_search(sorted, box(chunk), {}, box)) copy = true;
@@ -146,7 +147,7 @@ void merge(DcpMetadata& into, DcpMetadata from, std::unordered_set<std::string_v
   for (auto& [name, list] : from.places) {
     auto& all = into.places[name];
     all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
-    std::ranges::stable_sort(all, before, offsets_of);
+    sort_stable(all, before, offsets_of);
   }
   for (const std::string_view file : from.files)
     if (std::ranges::find(into.files, file) == into.files.end()) into.files.push_back(file);

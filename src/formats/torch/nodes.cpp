@@ -2,9 +2,9 @@
 #include "formats/torch/nodes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "base/real_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::formats::torch {
@@ -155,8 +155,8 @@ void append_real(std::string& out, double value) {
   } else if (std::isinf(value)) {
     out += value > 0 ? "inf" : "-inf";
   } else {
-    char digits[40];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    char digits[kRealText];
+    const char* const end = write_shortest(digits, value);
     const std::string_view text(digits, static_cast<std::size_t>(end - digits));
     out += text;
     if (text.find_first_of(".e") == std::string_view::npos) out += ".0";

@@ -5,6 +5,7 @@
 
 #include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/torch/embedded.hpp"
@@ -428,7 +429,7 @@ void TensorTable::note_unused_bytes() {
     if (entry.storage != kNone && entry.doubtful) doubtful[entry.storage] = true;
   for (const auto& [node, embedded] : embedded_)
     if (embedded.entry.storage != kNone && embedded.entry.doubtful) doubtful[embedded.entry.storage] = true;
-  std::ranges::sort(uses_, [](const Use& a, const Use& b) { return a.storage != b.storage ? a.storage < b.storage : a.begin < b.begin; });
+  sort_stable(uses_, [](const Use& a, const Use& b) { return a.storage != b.storage ? a.storage < b.storage : a.begin < b.begin; });
   for (std::size_t i = 0; i < uses_.size();) {
     const Use& first = uses_[i];
     const Storage& storage = checkpoint_.storages[first.storage];

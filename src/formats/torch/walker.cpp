@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/arena.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -378,7 +379,7 @@ void Walker::finish() {
     finding.facts = {{"tensors", distributed_}};
     checkpoint_.add(std::move(finding));
   }
-  std::ranges::sort(checkpoint_.node_tensors);
+  sort_stable(checkpoint_.node_tensors);
   table_.resolve_quantizers();
   if (!pickle_.shared_storages) table_.note_unused_bytes();
 

@@ -7,6 +7,7 @@
 
 #include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/inflate.hpp"
@@ -28,7 +29,7 @@ class PredictedOffsets {
   explicit PredictedOffsets(const zip::Directory& directory) {
     for (const zip::Member& member : directory.members) ends_.push_back(member.header_offset);
     ends_.push_back(directory.directory_offset);
-    std::ranges::sort(ends_);
+    sort_stable(ends_);
   }
   std::optional<std::uint64_t> of(const zip::Member& member, std::uint64_t prefix) const {
     if (member.method != 0 || member.encrypted() || member.packed_size != member.size || member.header_offset < prefix) return std::nullopt;
