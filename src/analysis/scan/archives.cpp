@@ -21,7 +21,7 @@ namespace assay::scan {
 namespace {
 
 constexpr std::uint64_t kUnpackedLook = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostUnpackedData = std::uint64_t{32} << 20;  // of a member that does not begin as anything that runs
+constexpr std::uint64_t kMostUnpackedData = std::uint64_t{24} << 20;  // of a member that does not begin as anything that runs
 constexpr std::uint64_t kStorageLook = 512;
 
 /// Findings about the archive after which readers may disagree on what it holds.
@@ -154,7 +154,7 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
     ASSAY_CHECK(scan_rest(piece, row, 0, directory.prefix, "before the archive"));
   }
   ASSAY_CHECK(scan_members(piece, row, directory, kind, local));
-  if (piece.name.empty()) find_missing_storages(directory);
+  if (piece.name.empty()) find_wrong_storages(directory);
   if (directory.cut) {
     ASSAY_CHECK(scan_cut(piece, row, *directory.cut, kind));
   }
@@ -163,16 +163,22 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
   return {};
 }
 
-/// Torch looks each storage up when its tensor is made.
-void Scanner::find_missing_storages(const zip::Directory& directory) {
+/// Torch looks each storage up when its tensor is made, and wants it to be as long as the pickle says.
+void Scanner::find_wrong_storages(const zip::Directory& directory) {
   WeightsOnly& answer = report_.weights_only;
   if (answer.answer != WeightsOnly::Answer::accepts) return;
   const std::string folder = lowered(torch_folder(directory));
-  for (const std::string& known : storage_keys_) {
+  std::string first;  // of those that are wrong, the one to tell
+  for (const auto& [known, bytes] : storage_keys_) {
     const std::string_view at = known;
-    if (!at.starts_with(folder) || at.size() <= folder.size() || at[folder.size()] != '\n') continue;
+    if (!at.starts_with(folder) || at.size() <= folder.size() || at[folder.size()] != '\n' || (!first.empty() && known >= first)) continue;
     const std::string_view key = at.substr(folder.size() + 1);
-    if (directory.find(concat(folder, "data/", key)) == nullptr) answer = {WeightsOnly::Answer::refuses, concat("failed locating file data/", escape(key, 60), ": file not found")};
+    const zip::Member* member = directory.find(concat(folder, "data/", key));
+    if (member != nullptr && member->size == bytes.value_or(member->size)) continue;
+    first = known;
+    answer = {WeightsOnly::Answer::refuses,
+              member == nullptr ? concat("failed locating file data/", escape(key, 60), ": file not found")
+                                : concat("record size (", member->size, " bytes) of data/", escape(key, 60), " does not match expected size (", *bytes, " bytes)")};
   }
 }
 
@@ -274,7 +280,7 @@ Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Me
                                     std::uint16_t method) {
   const bool as_claimed = method == member.method;
   // A look first: bombs are mostly zeros, and zeros are no pickle.
-  const std::uint64_t most = may_unpack();
+  const std::uint64_t most = may_unpack(packed.size());
   Inflated unpacked = unpack_method(method, packed, std::min(most, storage ? kStorageLook : kUnpackedLook));
   const auto is_cut = [&] { return unpacked.broken && unpacked.broken->code() == Code::limit_exceeded; };
   bool only_front = false;

@@ -49,7 +49,10 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     auto checked = check_gguf(piece.source, limits_);
     if (!checked && must_propagate(checked.error())) return std::unexpected(std::move(checked).error());
     if (!checked) take_error(row, piece, checked.error());
+    else tell_template(piece, row, checked->reaching, checked->template_at);
     ASSAY_CHECK(scan_zip_within(piece, row));
+    // Without tensors there are no data; what follows belongs to nobody.
+    if (checked && checked->tensors == 0 && checked->header_end < size) ASSAY_CHECK(scan_rest(piece, row, checked->header_end, size, "behind the header"));
   } else if (looks_like_msgpack(head)) {
     ASSAY_TRY(const bool msgpack, scan_msgpack(piece, row));
     if (!msgpack) return false;
@@ -210,7 +213,7 @@ Inflated unpack_kind(std::string_view kind, ByteView packed, std::uint64_t most)
 Result<void> Scanner::scan_packed(const Piece& piece, Row row, std::string_view kind) {
   report_.members[row].kind = kind;
   const std::uint64_t size = piece.source.size();
-  const std::uint64_t most = may_unpack();
+  const std::uint64_t most = may_unpack(size);
   // What unpacks to no more than the limit is no longer than this by far.
   ASSAY_TRY(const ByteBlock packed, piece.source.view(0, std::min(size, most + (std::uint64_t{1} << 20))));
   Inflated unpacked = unpack_kind(kind, packed.view(), most);
@@ -220,8 +223,11 @@ Result<void> Scanner::scan_packed(const Piece& piece, Row row, std::string_view 
   const MemorySource source(std::move(unpacked.bytes));
   const Piece inner{.source = source, .name = join(piece.name, "unpacked"), .base = {}, .depth = piece.depth + 1};
   ASSAY_CHECK(scan_inner(row, inner, false, 0));
-  if (!unpacked.broken && unpacked.consumed < size) return scan_rest(piece, row, unpacked.consumed, size, "behind the packed data");
-  return {};
+  if (unpacked.broken || unpacked.consumed >= size) return {};
+  // Readers step over zeros between packed streams.
+  const std::span<const std::byte> rest = packed.view().span().subspan(static_cast<std::size_t>(std::min<std::uint64_t>(unpacked.consumed, packed.view().size())));
+  const auto zeros = static_cast<std::uint64_t>(std::ranges::find_if(rest, [](std::byte b) { return b != std::byte{0}; }) - rest.begin());
+  return scan_rest(piece, row, unpacked.consumed + zeros, size, "behind the packed data");
 }
 
 Result<void> Scanner::scan_npy(const Piece& piece, Row row) {

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "analysis/scan/sniff.hpp"
+#include "analysis/scan/templates.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -29,7 +30,7 @@ constexpr std::uint64_t kMostAlignment = std::uint64_t{1} << 30;
 class Walker {
  public:
   explicit Walker(ByteView bytes) : in_(bytes) {}
-  Result<std::uint64_t> walk(std::uint64_t file_size);
+  Result<GgufFrame> walk(std::uint64_t file_size);
 
  private:
   std::uint64_t length(std::string_view what) { return version_ == 1 ? in_.u32_le(what) : in_.u64_le(what); }
@@ -40,6 +41,7 @@ class Walker {
   void tensor();
 
   Cursor in_;
+  GgufFrame frame_;
   std::uint32_t version_ = 0;
   std::uint64_t alignment_ = 32, furthest_ = 0;
   std::unordered_set<std::string> names_;
@@ -66,6 +68,12 @@ void Walker::key() {
     return;
   }
   if (name == "general.alignment") return fail(Code::bad_header, concat("general.alignment has value type ", type));
+  if (type == kString && name.starts_with("tokenizer.chat_template")) {
+    const std::uint64_t at = in_.offset();
+    if (const std::string_view word = reaching_word(string("template")); !word.empty() && frame_.reaching.empty())
+      frame_.reaching = word, frame_.template_at = at;
+    return;
+  }
   if (type != kArray) return values(type, 1);
   const std::uint32_t element = in_.u32_le("array type");
   const std::uint64_t count = length("array length");
@@ -89,7 +97,7 @@ void Walker::tensor() {
   if (in_.ok() && elements && *elements != 0) furthest_ = std::max(furthest_, offset);
 }
 
-Result<std::uint64_t> Walker::walk(std::uint64_t file_size) {
+Result<GgufFrame> Walker::walk(std::uint64_t file_size) {
   constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8, kLeastKey = 8 + 4 + 1;
   in_.skip(4, "magic");
   version_ = in_.u32_le("version");
@@ -105,12 +113,14 @@ Result<std::uint64_t> Walker::walk(std::uint64_t file_size) {
   if (tensors != 0 && furthest_ > file_size - begin)
     return assay::fail(
         Error(Code::truncated, concat("a tensor starts ", furthest_, " bytes into the data, ", file_size - begin, " are there")).at(begin));
-  return begin;
+  frame_.tensors = tensors;
+  frame_.header_end = in_.offset();
+  return std::move(frame_);
 }
 
 }  // namespace
 
-Result<std::uint64_t> check_gguf(const ByteSource& source, const Limits& limits) {
+Result<GgufFrame> check_gguf(const ByteSource& source, const Limits& limits) {
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 20, kGrowth = 8;
   const std::uint64_t most = std::min(source.size(), limits.header_bytes);
   for (std::uint64_t n = std::min(kFirst, most);; n = std::min(n * kGrowth, most)) {

@@ -5,7 +5,9 @@
 #include <unordered_set>
 
 #include "analysis/scan/fold.hpp"
+#include "analysis/scan/raw_storages.hpp"
 #include "analysis/scan/storage_text.hpp"
+#include "base/arith.hpp"
 #include "base/text.hpp"
 
 namespace assay::scan {
@@ -77,8 +79,14 @@ bool Judge::is_plain(Node node) const {
 
 bool Judge::is_class(Node node) {
   if (graph_.kind(node) != Kind::global) return false;
-  const Judgement& judged = judge_global(node);
-  return judged.verdict == Verdict::clean && (judged.rule == Rule::call || judged.rule == Rule::instance);
+  return is_class_for_anything(node) || judge_global(node).rule == Rule::instance;
+}
+
+/// A class that may be called with arguments of the file's choice.
+bool Judge::is_class_for_anything(Node node) {
+  if (graph_.kind(node) != Kind::global) return false;
+  const Rule rule = judge_global(node).rule;
+  return rule == Rule::call || rule == Rule::coded;
 }
 
 // --- uses of benign names ---------------------------------------------------------------------------------------------------
@@ -100,15 +108,57 @@ std::string Judge::check_from_type(Node args) {
   return "nests too deeply";
 }
 
-std::string Judge::check_encode(Node args) const {
+/// What is wrong with an encoding's name: Python looks for a module of that name.
+std::string check_encoding(const Graph& graph, Node encoding) {
   constexpr std::string_view kPlain[] = {"latin1", "latin-1", "latin_1", "iso-8859-1", "iso8859-1", "utf-8", "utf8", "utf_8", "ascii", "us-ascii"};
+  if (graph.kind(encoding) == Kind::text && std::ranges::find(kPlain, graph.text(encoding)) != std::end(kPlain)) return {};
+  return concat("uses the encoding ", pickle::describe(graph, encoding, 60), ", which may import a module");
+}
+
+std::string Judge::check_encode(Node args) const {
   if (graph_.kind(args) != Kind::tuple || graph_.length(args) == 0 || graph_.length(args) > 3) return "is given arguments that only loading could tell";
   if (graph_.kind(graph_.item(args, 0)) != Kind::text) return "encodes what only loading could tell";
   if (graph_.length(args) == 1) return {};
-  const Node encoding = graph_.item(args, 1);
-  if (graph_.kind(encoding) != Kind::text || std::ranges::find(kPlain, graph_.text(encoding)) == std::end(kPlain))
-    return concat("uses the encoding ", pickle::describe(graph_, encoding, 60), ", which may import a module");
-  return {};
+  return check_encoding(graph_, graph_.item(args, 1));
+}
+
+std::string Judge::check_coded(Node call) const {
+  if (graph_.pair_count(graph_.kwargs(call)) != 0) return "is given arguments by name";
+  const Node args = graph_.args(call);
+  return graph_.length(args) < 2 ? std::string() : check_encoding(graph_, graph_.item(args, 1));
+}
+
+std::string Judge::check_reconstruct(Node args) {
+  if (graph_.length(args) != 3) return "is given arguments that only loading could tell";
+  const Node base = graph_.item(args, 1);
+  if (is_class_for_anything(base)) return {};
+  return concat("would construct ", pickle::describe(graph_, base, 80), " with arguments of the file's choice");
+}
+
+/// A type as annotations have them: int, Any, None, List[int], and tuples of them. Looks at so many values at most.
+bool Judge::is_type(Node node, int& looks) {
+  if (--looks < 0 || node == kNoNode) return false;
+  switch (graph_.kind(node)) {
+    case Kind::none: return true;
+    case Kind::global: return judge_global(node).verdict == Verdict::clean && !is_restricted(judge_global(node).rule);
+    case Kind::call: {
+      const Rule rule = graph_.kind(graph_.callable(node)) == Kind::global ? judge_global(graph_.callable(node)).rule : Rule::none;
+      return rule == Rule::type_of || rule == Rule::subscript;  // which are looked at by themselves
+    }
+    case Kind::tuple: {
+      for (std::size_t i = 0; i < graph_.length(node); ++i)
+        if (!is_type(graph_.item(node, i), looks)) return false;
+      return true;
+    }
+    default: return false;
+  }
+}
+
+std::string Judge::check_subscript(Node args) {
+  int looks = 100;
+  const Node generic = graph_.item(args, 0);
+  const bool known = graph_.length(args) == 2 && graph_.kind(generic) == Kind::global && graph_.mapped_global(generic).module == "typing" && is_type(generic, looks);
+  return known && is_type(graph_.item(args, 1), looks) ? "" : "takes an item that only loading could tell";
 }
 
 std::string Judge::check_attribute(Node call) {
@@ -153,6 +203,13 @@ std::string Judge::check_call(Node call, Rule rule) {
     }
     case Rule::from_type: return check_from_type(args);
     case Rule::encode: return check_encode(args);
+    case Rule::coded: return check_coded(call);
+    case Rule::reconstruct: return check_reconstruct(args);
+    case Rule::type_of: {
+      const bool known = graph_.length(args) == 1 && graph_.kind(graph_.item(args, 0)) == Kind::none;
+      return known ? "" : "gives a class that only loading could tell";
+    }
+    case Rule::subscript: return check_subscript(args);
     case Rule::factory: {
       if (graph_.length(args) == 0 || kind == CallKind::newobj) return {};
       const Node factory = graph_.item(args, 0);
@@ -321,12 +378,15 @@ void Judge::persistent(Node node) {
       for (std::size_t i = 0; i < graph_.length(view); ++i) plain_view &= is_plain(graph_.item(view, i));
     }
     if (graph_.kind(graph_.item(id, 1)) == Kind::global && known_key && is_plain(location) && graph_.kind(numel) == Kind::integer && plain_view) {
-      scanner_.remember_storage(piece_, graph_.kind(key) == Kind::text ? std::string(graph_.text(key)) : decimal(graph_.integer(key)));
+      const auto element = storage_element_size(graph_.mapped_global(graph_.item(id, 1)).name);
+      const std::int64_t count = graph_.integer(numel);
+      const auto bytes = element && count >= 0 ? checked_mul(static_cast<std::uint64_t>(count), std::uint64_t{*element}) : std::nullopt;
+      scanner_.remember_storage(piece_, graph_.kind(key) == Kind::text ? std::string(graph_.text(key)) : decimal(graph_.integer(key)), bytes);
       return;
     }
   }
   if (graph_.kind(id) == Kind::text) {
-    if (const auto storage = read_storage_text(graph_.text(id))) return scanner_.remember_storage(piece_, storage->key);
+    if (const auto storage = read_storage_text(graph_.text(id))) return scanner_.remember_storage(piece_, storage->key, std::nullopt);
   }
   if (is_full(Verdict::unknown)) return;
   std::string shown = pickle::describe(graph_, id, kShownArguments);
@@ -341,30 +401,55 @@ void Judge::changed(Node target, std::string_view how, std::uint64_t offset) {
   unknown(concat("would change the ", how, " of ", escape(shown, kShownName)), shown, "", "is no data of this file", offset);
 }
 
-/// What a BUILD planted in the object under the name of a method that a later opcode calls.
-void Judge::called_back(Node object, std::string_view method, Node argument, std::uint64_t offset) {
-  const auto states = graph_.states(object);
-  for (std::size_t i = std::min(built_[object], states.size()); i-- > 0;) {
-    // A state is {attribute: value} or ({…}, {…}).
-    for (const Node part : {states[i], graph_.item(states[i], 0), graph_.item(states[i], 1)}) {
-      const Node planted = graph_.kind(part) == Kind::dict && part != kNoNode ? graph_.get(part, method) : kNoNode;
-      if (planted == kNoNode) continue;
-      const bool known = graph_.kind(planted) == Kind::global;
-      const Judgement judged = known ? judge_global(planted) : Judgement{Verdict::unknown, Rule::none, false, "is known only when loading"};
-      if (judged.verdict == Verdict::clean || is_full(judged.verdict)) return;
-      const std::string callable = known ? full_name(graph_.mapped_global(planted)) : folded_name(graph_, planted);
-      Call call{.callable = callable.empty() ? "?" : callable, .arguments = pickle::describe(graph_, argument, kShownArguments), .words = {},
-                .verdict = judged.verdict, .why = std::string(judged.why), .place = scanner_.place(piece_, offset, stream_)};
-      call.words = concat("would call ", escape(call.callable, kShownName), '(', call.arguments, "), planted as ", method);
-      return keep_call(std::move(call), judged.verdict == Verdict::dangerous ? Code::dangerous_call : Code::unknown_call);
-    }
+/// What a state's dict plants under the names of methods.
+const Judge::Planted& Judge::planted_by(Node dict) {
+  const auto [at, fresh] = planted_.try_emplace(dict);
+  if (!fresh) return at->second;
+  at->second.fill(kNoNode);
+  for (std::size_t i = 0; i < graph_.pair_count(dict); ++i) {
+    const Node key = graph_.key(dict, i);
+    if (graph_.kind(key) != Kind::text) continue;
+    const auto method = std::ranges::find(kCalled, graph_.text(key));
+    if (method != kCalled.end()) at->second[static_cast<std::size_t>(method - kCalled.begin())] = graph_.value(dict, i);
   }
+  return at->second;
+}
+
+/// An opcode that calls a method of an object, under whose name a BUILD may have planted something else.
+void Judge::called_back(Node object, std::size_t method, Node argument, std::uint64_t offset) {
+  const auto carried = carried_.find(object);
+  const Node planted = carried == carried_.end() ? kNoNode : carried->second[method];
+  if (planted == kNoNode) return;
+  const bool known = graph_.kind(planted) == Kind::global;
+  const Judgement judged = known ? judge_global(planted) : Judgement{Verdict::unknown, Rule::none, false, "is known only when loading"};
+  if (judged.verdict == Verdict::clean || is_full(judged.verdict)) return;
+  const std::string callable = known ? full_name(graph_.mapped_global(planted)) : folded_name(graph_, planted);
+  Call call{.callable = callable.empty() ? "?" : callable, .arguments = pickle::describe(graph_, argument, kShownArguments), .words = {},
+            .verdict = judged.verdict, .why = std::string(judged.why), .place = scanner_.place(piece_, offset, stream_)};
+  call.words = concat("would call ", escape(call.callable, kShownName), '(', call.arguments, "), planted as ", kCalled[method]);
+  keep_call(std::move(call), judged.verdict == Verdict::dangerous ? Code::dangerous_call : Code::unknown_call);
 }
 
 void Judge::built(const Event& event) {
   changed(event.node, "attributes", event.offset);
-  called_back(event.node, "__setstate__", event.other, event.offset);
-  ++built_[event.node];
+  called_back(event.node, 0, event.other, event.offset);
+  if (array_types_.hide_objects(event.node, event.other) && !is_full(Verdict::dangerous)) {
+    Call call{.callable = "numpy.dtype.__setstate__", .arguments = pickle::describe(graph_, event.other, kShownArguments), .words = {}, .verdict = Verdict::dangerous,
+              .why = "lets bytes of the file be taken for Python objects", .place = scanner_.place(piece_, event.offset, stream_)};
+    call.words = concat("would make a numpy.dtype of objects that says it has none: ", call.arguments);
+    keep_call(std::move(call), Code::dangerous_call);
+  }
+  // A state is {attribute: value} or ({…}, {…}).
+  for (const Node part : {event.other, graph_.item(event.other, 0), graph_.item(event.other, 1)}) {
+    if (part == kNoNode || graph_.kind(part) != Kind::dict) continue;
+    const Planted& planted = planted_by(part);
+    for (std::size_t method = 0; method < planted.size(); ++method) {
+      if (planted[method] == kNoNode) continue;
+      const auto [carried, fresh] = carried_.try_emplace(event.node);
+      if (fresh) carried->second.fill(kNoNode);
+      carried->second[method] = planted[method];
+    }
+  }
 }
 
 void Judge::run(std::uint64_t from) {
@@ -377,7 +462,7 @@ void Judge::run(std::uint64_t from) {
       case EventKind::build: built(event); break;
       case EventKind::mutate:
         changed(event.node, "items", event.offset);
-        for (const std::string_view method : {"append", "extend", "add"}) called_back(event.node, method, event.other, event.offset);
+        for (std::size_t method = 1; method < kCalled.size(); ++method) called_back(event.node, method, event.other, event.offset);
         break;
       case EventKind::persistent: persistent(event.node); break;
       case EventKind::extension:

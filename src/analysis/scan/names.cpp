@@ -76,7 +76,8 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 bool is_restricted(Rule rule) {
-  return rule == Rule::from_type || rule == Rule::encode || rule == Rule::attribute || rule == Rule::load_bytes;
+  return rule == Rule::from_type || rule == Rule::encode || rule == Rule::attribute || rule == Rule::load_bytes || rule == Rule::type_of ||
+         rule == Rule::subscript;
 }
 
 Judgement find_benign(std::string_view module, std::string_view name) {
@@ -93,7 +94,7 @@ Judgement judge_danger(std::string_view module, std::string_view name) {
     const std::string_view rest = std::string_view(path).substr(at);
     const std::string_view component = rest.substr(0, rest.find('.'));
     const bool strong = std::ranges::binary_search(kAnywhere, component);
-    if (std::ranges::binary_search(kReaching, component)) return {Verdict::dangerous, Rule::none, false, "reaches into the interpreter"};
+    if (reaches_interpreter(component)) return {Verdict::dangerous, Rule::none, false, "reaches into the interpreter"};
     if (at == 0 || at > module.size() || strong) {
       std::string_view entry = rest;
       if (strong && component.front() == '_' && component != "_posixsubprocess" && !component.starts_with("__")) entry.remove_prefix(1);
@@ -146,6 +147,8 @@ Judgement judge_path(std::string_view path) {
   if (danger.verdict == Verdict::dangerous) return danger;
   return {Verdict::unknown, Rule::none, false, "is not on the list of known names"};
 }
+
+bool reaches_interpreter(std::string_view attribute) { return std::ranges::binary_search(kReaching, attribute); }
 
 bool cannot_be_module(std::string_view name) {
   return name.empty() || name.find_first_of(" \t\"'()[]{}=:;,<>!?*&|^%$#@`~") != std::string_view::npos;

@@ -24,6 +24,10 @@ enum class Rule : std::uint8_t {
   rebuild,     ///< may be called with anything, and named as what from_type calls
   from_type,   ///< calls its first argument, which must be a rebuild function
   encode,      ///< (text, encoding): the encoding must be a plain one
+  coded,       ///< (value, encoding, …): where an encoding is given, it must be a plain one
+  reconstruct, ///< (class, base, state): constructs the base from the state, so it must be a class that may be called with anything
+  type_of,     ///< (value): the type of None and the like
+  subscript,   ///< (typing's name, types): List[int]
   factory,     ///< (type): a callable without arguments, which must be a plain type or None
   attribute,   ///< (object, name): both constant, and what they lead to benign
   load_bytes,  ///< (bytes): a whole legacy torch stream, which is scanned as a file of its own
@@ -47,6 +51,9 @@ Judgement judge_path(std::string_view path);
 Judgement judge_danger(std::string_view module, std::string_view name);
 /// A benign name whose module and name are apart.
 Judgement find_benign(std::string_view module, std::string_view name);
+
+/// True for an attribute that leads from any object to the interpreter: __globals__.
+bool reaches_interpreter(std::string_view attribute);
 
 /// True when Python can import no module of this name: blanks, brackets or quotes in it.
 bool cannot_be_module(std::string_view name);

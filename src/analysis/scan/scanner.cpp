@@ -27,8 +27,9 @@ Scanner::Scanner(const Options& options, std::string_view name) : options_(optio
   unpacked_limits_.pickle_memo = std::min(limits_.pickle_memo, kMostValues);
 }
 
-std::uint64_t Scanner::may_unpack() const {
-  return std::min({limits_.inflate_pickle_bytes, kMostUnpackedAtOnce, kMostUnpacked - std::min(kMostUnpacked, unpacked_)});
+std::uint64_t Scanner::may_unpack(std::uint64_t packed) const {
+  const std::uint64_t at_once = std::clamp(std::min(packed, kMostUnpackedAtOnce) * kMostTimesPacked, kLeastUnpackedAtOnce, kMostUnpackedAtOnce);
+  return std::min({limits_.inflate_pickle_bytes, at_once, kMostUnpacked - std::min(kMostUnpacked, unpacked_)});
 }
 
 // --- the report -------------------------------------------------------------------------------------------------------------
@@ -85,11 +86,11 @@ Place Scanner::place(const Piece& piece, std::uint64_t position, std::uint32_t s
 
 // --- storages ---------------------------------------------------------------------------------------------------------------
 
-void Scanner::remember_storage(const Piece& piece, std::string_view key) {
+void Scanner::remember_storage(const Piece& piece, std::string_view key, std::optional<std::uint64_t> bytes) {
   if (storage_keys_.size() >= limits_.zip_members) return;
   const std::size_t slash = piece.name.rfind('/');
   const std::string_view folder = slash == std::string::npos ? std::string_view() : std::string_view(piece.name).substr(0, slash + 1);
-  storage_keys_.insert(lowered(concat(folder, '\n', key)));
+  storage_keys_.try_emplace(lowered(concat(folder, '\n', key)), bytes);
 }
 
 bool Scanner::is_storage(std::string_view member) const {
@@ -151,6 +152,7 @@ Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& kno
 
 Result<void> Scanner::scan_file(const ByteSource& source) {
   constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4, kConvertedTail = 64 << 10;
+  file_size_ = source.size();
   most_work_ = kLeast + kTimes * std::min(source.size(), std::uint64_t{1} << 60);
   const Piece piece{.source = source, .base = 0};
   ASSAY_CHECK(scan(piece));

@@ -67,8 +67,8 @@ class Scanner {
   void find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position = {}, std::optional<std::uint64_t> length = {});
   /// A finding of an error that concerned this piece; limits make the scan incomplete, all else is malformed.
   void take_error(Row row, const Piece& piece, const Error& error);
-  /// A pickle in `piece` names a storage by this key.
-  void remember_storage(const Piece& piece, std::string_view key);
+  /// A pickle in `piece` names a storage of `bytes` bytes, where that is known, by this key.
+  void remember_storage(const Piece& piece, std::string_view key, std::optional<std::uint64_t> bytes);
   /// True when some pickle named this archive member as a storage.
   bool is_storage(std::string_view member) const;
   Place place(const Piece& piece, std::uint64_t position, std::uint32_t stream = 1) const;
@@ -81,8 +81,8 @@ class Scanner {
   Result<bool> scan_msgpack(const Piece& piece, Row row);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
-  /// How many bytes the next packed stream may give.
-  std::uint64_t may_unpack() const;
+  /// How many bytes the next packed stream, of `packed` bytes, may give.
+  std::uint64_t may_unpack(std::uint64_t packed) const;
   Result<void> scan_packed(const Piece& piece, Row row, std::string_view kind);
   Result<void> scan_npy(const Piece& piece, Row row);
   /// Bytes that no reader of the container looks at, as a piece of their own.
@@ -93,7 +93,7 @@ class Scanner {
   Result<void> scan_zips(const Piece& piece, Row row);
   Result<void> scan_zip(const Piece& piece, Row row);
   Result<void> scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local);
-  void find_missing_storages(const zip::Directory& directory);
+  void find_wrong_storages(const zip::Directory& directory);
   /// What the directory does not list: members between its members, a second directory, bytes of no use (unlisted.cpp).
   Result<void> scan_unlisted(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind);
   Result<void> scan_gap_members(const Piece& piece, Row row, const zip::Directory& directory, zip::Gap gap, const ZipKind& kind, std::unordered_set<std::uint64_t>& seen);
@@ -134,12 +134,13 @@ class Scanner {
   Result<void> search(const Piece& piece, Row row, std::uint64_t begin);
   /// The same for bytes that may stay what they are: when not all of them could be looked through, the scan is incomplete.
   Result<void> search_all(const Piece& piece, Row row, bool text = false);
-  Result<std::uint64_t> try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text, std::uint64_t& parsed);
+  Result<std::uint64_t> try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text);
   Result<bool> search_range(const Piece& piece, Row row, std::uint64_t begin, std::uint64_t end, bool text);
   // Text (text.cpp).
   Result<void> scan_text(const Piece& piece, Row row);
   void judge_source(const Piece& piece, Row row, std::string_view text);
   void judge_json(const Piece& piece, Row row, ByteView text);
+  void tell_template(const Piece& piece, Row row, std::string_view word, std::optional<std::uint64_t> position = {});
   /// What is of no kind that is looked into: the scan is incomplete; pickles in it are told.
   Result<void> scan_unknown(const Piece& piece, Row row, const Known& known);
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
@@ -154,12 +155,13 @@ class Scanner {
   std::string_view file_name_;
   Report report_;
   std::map<std::pair<std::string, std::string>, std::size_t> import_index_;  // member, name
-  std::unordered_set<std::string> storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case
+  std::unordered_map<std::string, std::optional<std::uint64_t>> storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case: their bytes
   std::unordered_map<std::string, Judgement> judged_;
   std::unordered_set<std::uint64_t> judged_streams_;  // where they begin in the file
   std::uint64_t unpacked_ = 0;  // bytes inflated so far
   std::uint64_t work_ = 0, most_work_ = 0;  // bytes parsed and searched so far, and how many may be
   std::uint64_t searched_ = 0;  // bytes of gaps searched so far
+  std::uint64_t file_size_ = 0, tried_ = 0;  // what looking for pickles in bytes has cost so far (search.cpp)
   std::uint64_t searched_data_ = 0;  // bytes of text, pictures and the like searched so far
   std::string weights_target_;  // the member that torch.load reads first; "" until an archive said so
   bool legacy_ = false;         // the file itself starts with torch's magic number
@@ -168,8 +170,9 @@ class Scanner {
 /// Files within each other that are looked at.
 inline constexpr int kDeepest = 4;
 
-/// Bytes that are unpacked in one scan, and of them at once.
+/// Bytes that are unpacked in one scan, and of them at once: what packs further than so many times is stopped early.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{512} << 20, kMostUnpackedAtOnce = std::uint64_t{128} << 20;
+inline constexpr std::uint64_t kLeastUnpackedAtOnce = std::uint64_t{24} << 20, kMostTimesPacked = 128;
 
 /// Failures that are not the file's: the bytes could not be read now.
 inline bool must_propagate(const Error& error) {

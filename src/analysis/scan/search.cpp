@@ -17,11 +17,12 @@ namespace {
 constexpr std::uint64_t kMostSearched = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostData = std::uint64_t{1} << 30;
 constexpr std::uint64_t kChunk = std::uint64_t{16} << 20;
-constexpr std::uint64_t kMostParsed = std::uint64_t{128} << 20;  // bytes, a try for 64 at least
-constexpr std::uint64_t kLeastTry = 64;
+// What all tries of a scan may cost, beside some times the file's size: bytes, and what a try and an event in it are worth.
+constexpr std::uint64_t kMostTried = std::uint64_t{64} << 20, kTriedTimes = 4;
+constexpr std::uint64_t kTryCost = 128, kEventCost = 64;
 constexpr std::size_t kLongestLine = 256;
 constexpr std::size_t kLookahead = 1024;
-constexpr std::uint64_t kFirstLook = 1 << 12, kSecondLook = 1 << 22;
+constexpr std::uint64_t kFirstLook = 1 << 12, kSecondLook = 1 << 18;
 constexpr std::size_t kBefore = 64;  // how far before an import its stream may start
 
 bool starts_name(std::byte b) {
@@ -105,7 +106,7 @@ bool acts_in_text(const pickle::Graph& graph) {
 
 /// Looks at [begin, end) of the piece; false when there were more places to try than are tried.
 Result<bool> Scanner::search_range(const Piece& piece, Row row, std::uint64_t begin, std::uint64_t end, bool text) {
-  std::uint64_t parsed = 0;
+  const std::uint64_t most = kMostTried + kTriedTimes * std::min(file_size_, std::uint64_t{1} << 50);
   for (std::uint64_t at = begin; at < end;) {
     const std::uint64_t n = std::min(kChunk, end - at);
     const bool last = n == end - at;
@@ -121,8 +122,8 @@ Result<bool> Scanner::search_range(const Piece& piece, Row row, std::uint64_t be
       const std::size_t earliest = bytes[i] == std::byte{'i'} ? i - std::min(i, kBefore) : i;
       for (std::size_t from = i + 1; from-- > earliest;) {
         if (from != i && bytes[from] != std::byte{'('}) continue;
-        if (parsed > kMostParsed) return false;
-        ASSAY_TRY(const std::uint64_t stream_end, try_stream(piece, row, at + from, text, parsed));
+        if (tried_ > most) return false;
+        ASSAY_TRY(const std::uint64_t stream_end, try_stream(piece, row, at + from, text));
         if (stream_end == 0) continue;
         if (stream_end > at + i + 1) i = static_cast<std::size_t>(std::min<std::uint64_t>(stream_end - at, reach)) - 1;
         next = std::max(next, std::min(stream_end, end));
@@ -135,13 +136,13 @@ Result<bool> Scanner::search_range(const Piece& piece, Row row, std::uint64_t be
 }
 
 /// Where the stream ends that begins at `begin` and does something; 0 when none does. Its doings are told.
-Result<std::uint64_t> Scanner::try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text, std::uint64_t& parsed) {
+Result<std::uint64_t> Scanner::try_stream(const Piece& piece, Row row, std::uint64_t begin, bool text) {
   const std::uint64_t left = piece.source.size() - begin;
   Stream stream;
   for (const std::uint64_t look : {kFirstLook, kSecondLook}) {
     ASSAY_TRY(stream.bytes, piece.source.view(begin, std::min(look, left)));
     stream.graph = pickle::parse(stream.bytes.view(), limits_);
-    parsed += kLeastTry + stream.graph.end_offset() - stream.graph.begin_offset();
+    tried_ += kTryCost + kEventCost * stream.graph.events().size() + stream.graph.end_offset() - stream.graph.begin_offset();
     if (!stream.graph.ends_early() || stream.graph.events().empty()) break;
   }
   if (!(text ? acts_in_text(stream.graph) : acts(stream.graph))) return std::uint64_t{0};

@@ -132,7 +132,7 @@ Known recognise(ByteView head) {
   if (is_python_bytecode(head)) return {"python-bytecode", false, Code::executable, "compiled Python, which is not looked into"};
   if (is_text(head)) {
     const std::string_view text = head.text();
-    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    const std::size_t first = text.find_first_not_of(" \t\r\n", text.starts_with("\xef\xbb\xbf") ? 3 : 0);
     return {first != std::string_view::npos && (text[first] == '{' || text[first] == '[') ? "json" : "text", true, {}, {}};
   }
   if (is_sentencepiece(head)) return {"sentencepiece", true, {}, {}};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -49,7 +50,14 @@ struct Msgpack {
 };
 /// Walks one msgpack value. Fails with what is wrong. Cost: contents are stepped over.
 Result<Msgpack> read_msgpack(const ByteSource& source);
-/// Walks the header of a GGUF file: keys, values, tensors. Gives where the data begin. Fails with what is wrong.
-Result<std::uint64_t> check_gguf(const ByteSource& source, const Limits& limits);
+/// The header of a GGUF file.
+struct GgufFrame {
+  std::uint64_t tensors = 0;
+  std::uint64_t header_end = 0;  ///< before the padding to the data
+  std::string reaching;          ///< a word of a chat template that reaches for the interpreter; "" for none
+  std::uint64_t template_at = 0; ///< where that template is
+};
+/// Walks it: keys, values, tensors. Fails with what is wrong.
+Result<GgufFrame> check_gguf(const ByteSource& source, const Limits& limits);
 
 }  // namespace assay::scan

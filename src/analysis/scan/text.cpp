@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text: nothing of it runs by being read, with three exceptions. A torch package's loader runs its Python source, TorchScript can write
-// files, and Keras builds what its configuration names.
+// Text: nothing of it runs by being read, with four exceptions. A torch package's loader runs its Python source, TorchScript can write
+// files, Keras builds what its configuration names, and a chat template is Jinja, which some programs render without a sandbox.
 #include <algorithm>
 
 #include "analysis/scan/scanner.hpp"
+#include "analysis/scan/templates.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
@@ -37,6 +38,34 @@ bool is_keras_module(std::string_view module) {
   return module.empty() || top == "keras" || top == "keras_nlp" || top == "keras_hub" || top == "keras_cv";
 }
 
+/// Classes of Keras's own that run or load what the file names.
+constexpr struct {
+  std::string_view name, words;
+} kKerasReaching[] = {
+    {"Lambda", "has a Lambda layer: Keras would run a function of the file's choice"},
+    {"TorchModuleWrapper", "has a TorchModuleWrapper layer: some versions of Keras would load a pickled module from its configuration"},
+    {"TFSMLayer", "has a TFSMLayer: Keras would load a SavedModel of the file's choice"},
+    {"JaxLayer", "has a JaxLayer: Keras would call functions of the file's choice"},
+    {"FlaxLayer", "has a FlaxLayer: Keras would call functions of the file's choice"},
+};
+
+/// What such a class does; "" for all others.
+std::string_view keras_reaching(std::string_view class_name) {
+  for (const auto& row : kKerasReaching)
+    if (row.name == class_name) return row.words;
+  return {};
+}
+
+/// Functions of Keras's own that do nothing but arithmetic are in these modules; those of keras.utils and keras.config do more.
+bool is_keras_arithmetic(std::string_view module) {
+  constexpr std::string_view kModules[] = {"activations", "constraints", "initializers", "losses",
+                                           "metrics",     "ops",         "optimizers",   "regularizers"};
+  module.remove_prefix(std::min(module.size(), module.find('.') + 1));
+  for (const std::string_view step : {std::string_view("src."), std::string_view("api.")})
+    if (module.starts_with(step)) module.remove_prefix(step.size());
+  return std::ranges::find(kModules, module.substr(0, module.find('.'))) != std::end(kModules);
+}
+
 /// An object that names what Keras would build.
 struct Named {
   std::string class_name, module, config;
@@ -46,7 +75,11 @@ struct Named {
 Verdict judge_named(const Named& named) {
   if (named.class_name.empty()) return Verdict::clean;
   if (named.class_name == "__lambda__") return Verdict::dangerous;
-  if (is_keras_module(named.module)) return named.class_name == "Lambda" ? Verdict::unknown : Verdict::clean;
+  if (is_keras_module(named.module)) {
+    const bool known = named.class_name == "function" ? named.module.empty() || is_keras_arithmetic(named.module)
+                                                      : keras_reaching(named.class_name).empty();
+    return known ? Verdict::clean : Verdict::unknown;
+  }
   if (judge_danger(named.module, named.wanted()).verdict == Verdict::dangerous) return Verdict::dangerous;
   return named.module == "builtins" ? Verdict::clean : Verdict::unknown;  // a function of the user's own, which is not in the file
 }
@@ -55,12 +88,14 @@ Verdict judge_named(const Named& named) {
 class KerasHandler final : public json::Handler {
  public:
   std::vector<Named> found;
+  std::string reaching;  ///< a word of a chat template that reaches for the interpreter
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number(std::string_view) override { return true; }
   bool end_array() override { return true; }
   bool string(std::string_view text) override {
+    if (reaching.empty() && (key_ == "chat_template" || key_ == "template")) reaching = reaching_word(text);
     if (open_.empty()) return true;
     Named& named = open_.back();
     if (key_ == "class_name") named.class_name = text;
@@ -96,20 +131,32 @@ class KerasHandler final : public json::Handler {
 
 }  // namespace
 
+/// A chat template in which this word was found; "" for none.
+void Scanner::tell_template(const Piece& piece, Row row, std::string_view word, std::optional<std::uint64_t> position) {
+  if (word.empty()) return;
+  raise(row, Verdict::dangerous);
+  find(row, piece, Code::dangerous_call,
+       concat("has a chat template that reaches for the interpreter with ", escape(word, 40),
+              ", which runs where it is rendered without a sandbox"),
+       position);
+}
+
 /// What Keras would build from a configuration.
 void Scanner::judge_json(const Piece& piece, Row row, ByteView text) {
   KerasHandler handler;
   if (auto read = json::parse(text, handler, limits_); !read) {
     // Python's reader takes more than the standard does.
     mark(row, Status::incomplete);
-    find(row, piece, Code::unparsed_bytes, concat("names classes, but cannot be read as JSON: ", read.error().what()), read.error().where().offset);
+    find(row, piece, Code::unparsed_bytes, concat("names classes or has a template, but cannot be read as JSON: ", read.error().what()),
+         read.error().where().offset);
   }
+  tell_template(piece, row, handler.reaching);
   for (const Named& named : handler.found) {
     const Verdict verdict = judge_named(named);
     raise(row, verdict);
     std::string words;
     if (named.class_name == "__lambda__") words = "holds a Python function as code, which Keras would run";
-    else if (is_keras_module(named.module)) words = "has a Lambda layer: Keras would run a function of the file's choice";
+    else if (!keras_reaching(named.class_name).empty() && is_keras_module(named.module)) words = keras_reaching(named.class_name);
     else {
       const Judgement judged = judge_danger(named.module, named.wanted());
       words = concat("names ", escape(concat(named.module, '.', named.wanted()), 200), " for Keras to build, which ",
@@ -125,12 +172,14 @@ void Scanner::judge_source(const Piece& piece, Row row, std::string_view text) {
     raise(row, Verdict::unknown);
     find(row, piece, Code::unknown_call, "is Python source, which torch.package would run", 0);
   }
-  constexpr std::string_view kReaching[] = {"ops.aten.save", "torch.save(", "torch.from_file(", "ops.aten.from_file"};
+  constexpr std::string_view kReaching[] = {"ops.aten.save",      "torch.save(",         "torch.from_file(",
+                                            "ops.aten.from_file", "ops.image.read_file", "ops.image.write_file",
+                                            "rpc_sync(",          "rpc_async(",          "rpc_remote("};
   for (const std::string_view word : kReaching) {
     const std::size_t at = piece.torch_script ? text.find(word) : std::string_view::npos;
     if (at == std::string_view::npos) continue;
     raise(row, Verdict::unknown);
-    find(row, piece, Code::unknown_call, concat("is TorchScript that would read or write files: ", word), at);
+    find(row, piece, Code::unknown_call, concat("is TorchScript that would reach files or other machines: ", word), at);
   }
 }
 
@@ -146,8 +195,14 @@ Result<void> Scanner::scan_text(const Piece& piece, Row row) {
   const std::string_view text = source.view().text();
   judge_source(piece, row, text);
   // A key may be spelled with escapes.
-  const bool names = text.find("class_name") != std::string_view::npos || text.find("\\u00") != std::string_view::npos;
-  if (report_.members[row].kind == "json" && names) judge_json(piece, row, source.view());
+  const auto has = [text](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // Python's reader steps over it
+  if (report_.members[row].kind == "json" && (has("class_name") || has("chat_template") || has("\\u00")))
+    judge_json(piece, row, source.view().from(mark));
+  else if (is_named_as_template(piece.name.empty() ? file_name_ : std::string_view(piece.name))) {
+    const std::string_view word = reaching_word(text);
+    if (!word.empty()) tell_template(piece, row, word, static_cast<std::uint64_t>(word.data() - text.data()));
+  }
   return search_all(piece, row, true);
 }
 

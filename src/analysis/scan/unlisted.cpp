@@ -12,7 +12,7 @@ namespace assay::scan {
 
 namespace {
 
-constexpr std::size_t kMostUnlisted = 10'000;
+constexpr std::size_t kMostUnlisted = 1000;
 constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostWalked = std::uint64_t{2} << 30;
 

@@ -65,7 +65,7 @@ bool is_placeholder(const Graph& graph, Node global) {
 bool is_class(const Graph& graph, Node global) {
   const Judgement found = find_allowed(graph, global);
   const GlobalName name = looked_up(graph, global);
-  return found.rule == Rule::call && !name.name.starts_with('_');
+  return (found.rule == Rule::call || found.rule == Rule::coded) && !name.name.starts_with('_');
 }
 
 std::string shown(const Graph& graph, Node global) {
@@ -238,6 +238,9 @@ Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource
   if (!number) return concat("Couldn't parse the version ", escape(*version, 40));
   if (*number == 0 || *number > kHighestVersion)
     return concat("the archive's version is ", *number, ", torch reads those up to ", kHighestVersion);
+  for (const zip::Member& member : directory.members)
+    if (!member.name.starts_with(folder))
+      return concat("file in archive is not in a subdirectory ", escape(folder, 60), ": ", escape(member.name, 100));
   ASSAY_TRY(const auto order, small_member(source, directory, concat(folder, "byteorder"), limits));
   if (order && *order != "little" && *order != "big") return concat("Unknown endianness type: ", escape(*order, 40));
   return std::nullopt;

@@ -79,6 +79,12 @@ std::string pickled_safetensors(std::string_view opcodes) {
   return le(header.size(), 8) + header + std::string(opcodes);
 }
 
+/// A GGUF file of one key, its chat template.
+std::string gguf_template(std::string_view words) {
+  const auto string = [](std::string_view s) { return le(s.size(), 8) + std::string(s); };
+  return "GGUF" + le(3, 4) + le(0, 8) + le(1, 8) + string("tokenizer.chat_template") + le(8, 4) + string(words);
+}
+
 /// general.alignment with this value type and value, one tensor of 8 F32 at `offset`, and its data.
 std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t offset) {
   const auto string = [](std::string_view s) { return le(s.size(), 8) + std::string(s); };
@@ -101,6 +107,7 @@ std::vector<Case> wrappers() {
   return {
       {"a gzip pickle", gzip_text(kEvil), kDanger, kComplete},
       {"a benign gzip pickle", gzip_text(kBenign), kClean, kComplete},
+      {"two gzip members with zeros between", gzip_text(kBenign) + std::string(100, '\0') + gzip_text(kEvil), kDanger, kComplete},
       {"two gzip members", gzip_text(kBenign) + gzip_text(kEvil), kDanger, kComplete},
       {"behind a gzip file", gzip_text(kBenign) + kEvil, kDanger, kComplete},
       {"a cut gzip file", gzip_text(kEvil + std::string(100, '.')).substr(0, 80), kDanger, kIncomplete},
@@ -164,6 +171,9 @@ std::vector<Case> wrappers() {
       {"safetensors with a number in its metadata", safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"GGUF", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8), kClean, kComplete},
       {"GGUF with a key and a tensor", gguf_text(4, 32, 0), kClean, kComplete},
+      {"GGUF with a chat template", gguf_template("{% for m in messages %}{{ m.content }}{% endfor %}"), kClean, kComplete},
+      {"GGUF with a chat template that reaches out", gguf_template("{{ self.__init__.__globals__ }}"), kDanger, kComplete},
+      {"GGUF without tensors and with a pickle", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8) + std::string(8, '\0') + kEvil, kDanger, kIncomplete},
       {"GGUF that counts too far", "GGUF" + le(3, 4) + le(~0ull, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF of a version to come", "GGUF" + le(4, 4) + le(0, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF with an alignment of 3", gguf_text(4, 3, 0), kClean, kMalformed},

@@ -130,6 +130,16 @@ std::vector<Case> members() {
       {"a builtin for Keras to call", R"({"module": "builtins", "class_name": "function", "config": "eval"})", kDanger, kComplete},
       {"a key spelled with escapes", R"({"module": "os", "class\u005fname": "function", "config": "system"})", kDanger, kComplete},
       {"JSON as only Python reads it", R"({"x": {"module": "os", "class_name": "function", "config": "system"}, "y": NaN})", kDanger, kIncomplete},
+      {"a function of Keras's own", R"({"module": "keras.activations", "class_name": "function", "config": "relu"})", kClean, kComplete},
+      {"a function of Keras's own that fetches files", R"({"module": "keras.utils", "class_name": "function", "config": "get_file"})", kUnknown, kComplete},
+      {"a function of Keras's own that lets all in", R"({"module": "keras.src.config", "class_name": "function", "config": "enable_unsafe_deserialization"})", kUnknown, kComplete},
+      {"a layer of Keras's own that loads a pickle", R"({"module": "keras.layers", "class_name": "TorchModuleWrapper", "config": {"module": "gAJ9"}})", kUnknown, kComplete},
+      {"a Keras layer of code behind a byte order mark", "\xef\xbb\xbf" R"({"class_name": "__lambda__"})", kDanger, kComplete},
+      {"a chat template", R"({"chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %} __globals__ {"})", kClean, kComplete},
+      {"a chat template that reaches out", R"({"chat_template": "{{ cycler.__init__.__globals__.os.popen('true') }}"})", kDanger, kComplete},
+      {"one of several chat templates", R"({"chat_template": [{"name": "a", "template": "{%- set x = ''.__class__ %}"}]})", kDanger, kComplete},
+      {"a chat template with escapes", R"({"chat_template": "{{ ''['\\x5f\\x5fclass\\x5f\\x5f'] }}"})", kDanger, kComplete},
+      {"a chat template with a computed attribute", R"({"chat_template": "{{ '' | attr('__cl' ~ 'ass__') }}"})", kDanger, kComplete},
       {"a class for Keras to make", R"({"module": "mine", "class_name": "Layer", "config": {}})", kUnknown, kComplete},
   };
 }

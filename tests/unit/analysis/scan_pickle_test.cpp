@@ -37,6 +37,11 @@ std::string memo_gap() {
          call1(text("true")) + ".";
 }
 
+/// numpy.dtype(code) with these flags and fields, as numpy pickles it.
+std::string dtype(std::string_view code, std::string_view flags, std::string_view fields = "N") {
+  return global("numpy", "dtype") + "(" + text(code) + "\x89\x88tR(K\3" + text("|") + "NN" + std::string(fields) + "J\xff\xff\xff\xffJ\xff\xff\xff\xffI" + std::string(flags) + "\ntb";
+}
+
 std::vector<Case> streams() {
   const std::string body = kEvilBody, no_proto = call_of("os", "system");
   return {
@@ -151,6 +156,28 @@ std::vector<Case> streams() {
       {"module instance", proto(2) + global("torch.nn.modules.linear", "Linear") + ")\x81}b.", kClean, kComplete},
       {"module constructed", proto(2) + global("torch.nn.modules.linear", "Linear") + "K\1K\2\x86R.", kUnknown, kComplete},
       {"a value called", proto(2) + global("torch", "float32") + ")R.", kUnknown, kComplete},
+      {"an encoding for bytes", proto(3) + global("builtins", "str") + bytes_literal("x") + text("made.up") + "\x86R.", kUnknown, kComplete},
+      {"latin-1 for a bytearray", proto(2) + global("__builtin__", "bytearray") + text("x") + text("latin-1") + "\x86R.", kClean, kComplete},
+      {"an object of protocol 0", proto(0) + global("copy_reg", "_reconstructor") + "(" + global("argparse", "Namespace") + global("__builtin__", "object") + "NtR}b.", kClean, kComplete},
+      {"a constructor through copyreg",
+       proto(2) + global("copy_reg", "_reconstructor") + "(" + global("torch.optim.adam", "Adam") + global("torch.optim.adam", "Adam") + text("x") + "tR.", kUnknown, kComplete},
+      {"the type of None", proto(2) + global("__builtin__", "type") + "N\x85R.", kClean, kComplete},
+      {"a class made by type", proto(2) + global("__builtin__", "type") + "(" + text("X") + ")}tR.", kDanger, kComplete},
+      {"an annotation", proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "List") + stack_global("builtins", "int") + "\x86R.", kClean, kComplete},
+      {"an item of something else", proto(4) + stack_global("_operator", "getitem") + stack_global("sys", "modules") + text("os") + "\x86R.", kDanger, kComplete},
+      {"an annotation in tuples that double", proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "Tuple") + stack_global("builtins", "int") + repeated("2\x86", 60) + "\x86R.",
+       kDanger, kComplete},
+      {"an activation below protocol 4", proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("tanh") + "\x86R.", kClean, kComplete},
+      {"an activation", proto(4) + stack_global("torch._C", "_VariableFunctionsClass.tanh") + ".", kClean, kComplete},
+      {"a function that is no activation", proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("from_file") + "\x86R.", kDanger,
+       kComplete},
+      {"numpy's type of objects", proto(2) + dtype("O8", "63") + ".", kClean, kComplete},
+      {"numpy's type of numbers", proto(2) + dtype("f4", "0") + ".", kClean, kComplete},
+      {"a type of objects that says it has none", proto(2) + dtype("O8", "0") + ".", kDanger, kComplete},
+      {"objects behind a byte order", proto(2) + dtype("|O", "0") + ".", kDanger, kComplete},
+      {"a type of unknown spelling that says so", proto(2) + dtype("f4,O", "0") + ".", kDanger, kComplete},
+      {"a field of objects that is not told", proto(2) + dtype("V8", "0", "}" + text("a") + dtype("O8", "63") + "K\0\x86s"s) + ".", kDanger, kComplete},
+      {"a field of objects", proto(2) + dtype("V8", "27", "}" + text("a") + dtype("O8", "63") + "K\0\x86s"s) + ".", kClean, kComplete},
       {"items into a class", proto(2) + global("collections", "OrderedDict") + text("a") + "K\1s.", kUnknown, kComplete},
   };
 }
@@ -167,6 +194,12 @@ std::vector<Case> resources() {
       {"nested lists", proto(2) + repeated("]", 200000) + repeated("a", 199999) + ".", kClean, kComplete},
       {"nested tuples", proto(2) + "N" + repeated("\x85", 200000) + ".", kClean, kComplete},
       {"doubling", proto(2) + "N" + repeated("2\x86", 64) + ".", kClean, kComplete},
+      {"states on states", proto(2) + global("collections", "OrderedDict") + ")R" + repeated("}" + text("a") + "Nsb", 30000) + ".", kClean, kComplete},
+      {"one large state again and again", proto(2) + global("collections", "OrderedDict") + ")R}(" + repeated(text("key") + "N", 30000) + "uq\1b" + repeated("h\1b", 30000) + ".", kClean,
+       kComplete},
+      {"items behind states", proto(2) + global("collections", "deque") + ")R" + repeated("}" + text("a") + "Nsb", 10000) + repeated("Na", 30000) + ".", kClean, kComplete},
+      {"imports in unknown bytes", std::string(10, '\xfe') + repeated("ca\nb\n", 400000), kClean, kIncomplete},
+      {"texts in unknown bytes", std::string(10, '\xfe') + repeated("S'", 1000000), kClean, kIncomplete},
       {"list in itself", proto(2) + "]q\0"s + "h\0"s + "a.", kClean, kComplete},
       {"a million marks", proto(2) + repeated("(", 1000000), kClean, kMalformed},
       {"digits", "L" + repeated("7", 5000) + "L\n.", kClean, kComplete},
