@@ -17,6 +17,24 @@ bool is_reading_error(Code code) {
   return code == Code::need_range || code == Code::io_error || code == Code::file_changed || code == Code::out_of_memory;
 }
 
+/// Where the archive begins that ends at `end`, by the numbers of its end record; `end` where they make no sense.
+Result<std::uint64_t> claimed_begin(const ByteSource& source, std::uint64_t end) {
+  constexpr std::size_t kMost = kEndRecordSize + kZip64LocatorSize;
+  std::array<std::byte, kMost> bytes{};
+  const std::size_t n = end < kMost ? kEndRecordSize : kMost;
+  ASSAY_CHECK(source.read(end - n, std::span(bytes).last(n)));
+  const std::byte* p = bytes.data() + kZip64LocatorSize;
+  const bool wide = load_le<std::uint32_t>(bytes.data()) == kZip64Locator;
+  const std::uint64_t size = std::uint64_t{load_le<std::uint32_t>(p + 12)} + load_le<std::uint32_t>(p + 16) + kEndRecordSize +
+                             (wide ? kZip64LocatorSize + kZip64EndSize : 0);
+  return size <= end ? end - size : end;
+}
+
+/// True when the bytes are one archive from the first to the last.
+bool is_filled_by(const ByteSource& source, const Result<Directory>& directory) {
+  return directory && !directory->salvaged && directory->prefix == 0 && directory->end_offset == source.size();
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> find_chain(const ByteSource& source, const Limits& limits) {
@@ -28,6 +46,18 @@ Result<std::vector<std::uint64_t>> find_chain(const ByteSource& source, const Li
     if (end < kEndRecordSize) return std::vector<std::uint64_t>{};
     ASSAY_CHECK(source.read(end - kEndRecordSize, signature));
     if (load_le<std::uint32_t>(signature.data()) != kEndRecord) return std::vector<std::uint64_t>{};
+    // A look at the archive alone, where its end record is right, costs what it is; one at all in front of it costs the longest tail.
+    ASSAY_TRY(const std::uint64_t begin, claimed_begin(source, end));
+    if (begin < end) {
+      const WindowSource alone(source, begin, end - begin);
+      auto directory = read_directory(alone, limits);
+      if (!directory && is_reading_error(directory.error().code())) return fail(std::move(directory).error());
+      if (is_filled_by(alone, directory)) {
+        begins.push_back(begin);
+        end = begin;
+        continue;
+      }
+    }
     const WindowSource window(source, 0, end);
     auto directory = read_directory(window, limits);
     if (!directory) {
