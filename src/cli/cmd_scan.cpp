@@ -91,9 +91,12 @@ void scan_one(ScannedFile& file, MapMode mode, const scan::Options& options) {
     return;
   }
   auto report = scan::scan_file(**source, file.path, options);
-  if (!report) file.error = std::move(report).error();
-  else if (auto same = (*source)->check_unchanged(); !same) file.error = std::move(same).error();
-  else file.report = *std::move(report);
+  if (!report) {
+    file.error = std::move(report).error();
+    return;
+  }
+  file.report = *std::move(report);
+  if (auto same = (*source)->check_unchanged(); !same) file.error = std::move(same).error();
 }
 
 void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Options& options) {
@@ -114,6 +117,8 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
   threads.clear();
   for (std::size_t i = 0; interrupted() && i < files.size(); ++i)
     if (!files[i].error && files[i].report.members.empty()) files[i].error = Error(Code::io_error, "not scanned: interrupted");
+  for (ScannedFile& file : files)
+    if (file.error) file.report.status = scan::Status::incomplete;
 }
 
 void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out) {

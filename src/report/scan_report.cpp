@@ -66,7 +66,7 @@ ScanSummary summarize(std::span<const ScannedFile> files) {
   ScanSummary summary;
   for (const ScannedFile& file : files) {
     summary.verdict = std::max(summary.verdict, file.report.verdict);
-    summary.status = std::max(summary.status, file.error ? Status::incomplete : file.report.status);
+    summary.status = std::max(summary.status, file.report.status);
   }
   return summary;
 }
