@@ -2,7 +2,9 @@
 // What the page says of whole models in Chromium: the first look, comparing, experts, links, exports.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import zlib from 'node:zlib';
 import { until } from './driver.mjs';
 import { faulty, sparseLayers } from './files.mjs';
 import { accessible, begin, browser, choose, end, file, folder, open, other, page, says, saysOf, show, shown, textOf } from './stage.mjs';
@@ -26,6 +28,31 @@ describe('overview', () => {
     await says('assay-overview', /model\.layers\.4 all 3 of its tensors stand out: \S+ has 4(\.\d)? times the usual standard deviation/);
     await says('assay-overview', /moe\.2, expert 1 \S+ is all zero/);
     await open(file);
+  });
+});
+
+describe('code', () => {
+  after(() => open(file));
+  // Protocol 0: posix.system('echo x') where it is loaded; nothing of it runs here.
+  const evil = "cposix\nsystem\n(S'echo x'\ntR.";
+  test('what would run is said beside what the file holds', async () => {
+    await says('assay-overview', /Nothing would run if it were loaded/);
+    const name = path.join(folder, 'evil.pkl');
+    fs.writeFileSync(name, evil);
+    await open(name);
+    await says('assay-overview', /Dangerous code would run if it were loaded would call posix\.system\('echo x'\)/);
+    await accessible('a dangerous file');
+    await browser.page.getByRole('button', { name: 'Where' }).click();
+    await says('assay-scan', /would call posix\.system\('echo x'\) at byte/);
+  });
+  test('also of what cannot be opened', async () => {
+    const name = path.join(folder, 'broken.safetensors');
+    // No checkpoint of any kind: a gzip of it.
+    fs.writeFileSync(name, zlib.gzipSync(evil));
+    await browser.setFiles('header input[type=file]', [name]);
+    const problem = await until(browser, () => document.querySelector('assay-root').app.opening === '' && document.querySelector('assay-root').app.problem);
+    assert.match(problem.text, /Dangerous code would run if it were loaded: would call posix\.system\('echo x'\)\.$/);
+    assert.match(problem.hint, /do not load it/);
   });
 });
 

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { planted, tuned } from './files.mjs';
+import { faulty, planted, tuned } from './files.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const out = process.argv[2] ?? path.join(root, 'docs/images');
@@ -37,9 +37,25 @@ for (const colorScheme of ['light', 'dark']) {
     if (await button.count()) await button.click();
     await picture(view);
   }
+  await page.locator('header input[type=file]').setInputFiles(faulty(folder));
+  await until(browser, () => document.querySelector('assay-root').app.model?.measured.state === 'exact' && document.querySelector('assay-root').app.model.label === 'faulty.safetensors');
+  await picture('overview');
+  await page.getByRole('button', { name: 'model.layers.4', exact: true }).click();
+  await page.setViewportSize({ width: 1000, height: 940 });
+  await picture('odd');
+  await page.setViewportSize({ width: 1000, height: 640 });
+  await page.locator('header input[type=file]').setInputFiles(fileURLToPath(new URL('../data/torch/train.pt', import.meta.url)));
+  await until(browser, () => document.querySelector('assay-root').app.model?.label === 'train.pt');
+  await app((a) => a.show('bytes'));
+  await still();
+  await page.getByRole('button', { name: /^Check/ }).click();
+  await still();
+  await page.locator('assay-members summary').click();
+  await page.setViewportSize({ width: 1000, height: 860 });
+  await picture('members');
+  await page.setViewportSize({ width: 1000, height: 640 });
   await page.locator('header input[type=file]').setInputFiles(planted(folder));
   await until(browser, () => document.querySelector('assay-root').app.model?.label === 'planted.safetensors');
-  await picture('overview');
   await app(async (a) => {
     const tensor = await a.engine.call('find', { model: a.model.id, name: 'model.layers.2.self_attn.v_proj.weight' });
     await a.select(tensor);

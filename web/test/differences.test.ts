@@ -17,6 +17,10 @@ test('a layer says in what it differs from most others', () => {
   assert.deepEqual(of(usual, layer('5', 1, [leaf('q'), layer('mlp', 1, [leaf('up'), leaf('down'), leaf('a'), leaf('b'), leaf('c')])])), ['', 'has mlp.a, mlp.b and 1 more']);
 });
 
+test('of three others, another shape is no news', () => {
+  assert.deepEqual(of(layer('1-3', 3, [leaf('q', 'F32', [2])]), layer('0', 1, [leaf('q', 'F32', [2, 3])])), ['', '']);
+});
+
 test('siblings that all differ, or have no numbers, are left alone', () => {
   assert.deepEqual(of(layer('0', 1, [leaf('q')]), layer('1', 1, [leaf('k')])), ['', '']);
   assert.deepEqual(of(layer('a', 1, [leaf('q')]), layer('0-3', 4, [leaf('k')])), ['', '']);

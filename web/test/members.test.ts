@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { isAbout, knownFindings } from '../src/core/findings.js';
 import { crcWords, knownMembers, memberAt, worstFirst, type Member } from '../src/core/members.js';
 import type { Document, Finding } from '../src/core/protocol.js';
+import { verdictOf } from '../src/core/scans.js';
 import { ownersOf } from '../src/views/bytes-draw.js';
 
 const member = (name: string, at: number, state: Member['state']): Member => ({ file: 'a.pt', name, header_offset: at, offset: at + 40, packed: 20, size: 20, method: 'stored', crc_32: 0xab, state, computed: 0xcd });
@@ -40,4 +41,13 @@ test('findings of all documents, each once, the gravest first', () => {
   const found = knownFindings(document([note]), new Map([['doctor', document([note])], ['verify', document([note, damage])]]));
   assert.deepEqual(found, [damage, note]);
   assert.ok(isAbout(damage, 'y') && !isAbout(damage, 'z') && !isAbout(note, 'y'));
+});
+
+test('the worst verdict of several files, and what would run in words', () => {
+  const scan = (verdict: string, more: object = {}): Document => ({ schema: 'assay.scan/1', complete: true, findings: [], verdict, status: 'complete', calls: [], imports: [], ...more });
+  assert.deepEqual(verdictOf([scan('clean'), scan('clean')]), { verdict: 'clean', complete: true, words: [] });
+  const bad = scan('dangerous', { calls: [{ words: "would call posix.system('x')" }], imports: [{ name: 'posix.system', class: 'dangerous' }] });
+  assert.deepEqual(verdictOf([scan('unknown'), bad]), { verdict: 'dangerous', complete: true, words: ["would call posix.system('x')"] });
+  const imported = scan('unknown', { status: 'incomplete', imports: [{ name: 'a.B', class: 'unknown' }, { name: 'torch.X', class: 'benign' }, { name: 'os.c', class: 'dangerous', why: 'runs commands' }] });
+  assert.deepEqual(verdictOf([imported]), { verdict: 'unknown', complete: false, words: ['would import a.B', 'would import os.c, which runs commands'] });
 });

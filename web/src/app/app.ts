@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page knows, and what can be done: one object that every element is given. It says "change" when something is different.
-import { AssayError } from '../../../bindings/wasm/src/errors.js';
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
 import { filesOf, modelsOf } from '../core/dropped.js';
 import type { Args, Census, Command, Document, Method, MeasuredStats, ModelFile, ModelFiles, Opened, Part, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import { problemOf, type Problem } from './problems.js';
 import { sumOf, writeLink, type Link, type Place } from './link.js';
 import { roleOf } from '../core/roles.js';
 import { matrixOf, sampleWindows } from '../core/matrix.js';
+import { verdictOf, WORDS } from '../core/scans.js';
 import { explained } from '../tree/differences.js';
 import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
@@ -59,22 +60,13 @@ export interface Job {
   cancel: () => void;
 }
 
-/** What went wrong, in words for people. */
-export interface Problem {
-  title: string;
-  text: string;
-  hint: string;
-  code: string;
-  /** Of a crash; without any content of files. */
-  report: string;
-}
-
 /** Nothing that reads more than this starts by itself. */
 export const STARTS_BY_ITSELF = 256 * 2 ** 20;
 /** Requests that read up to this are made without saying so in the status bar. */
 export const QUIET = 16 * 2 ** 20;
-/** A census has at most 65536 values: 1 MiB. */
-const MOST_CENSUSES = 192;
+/** Distinct values of all censuses that are kept, 16 bytes each: 48 MiB. */
+const MOST_COUNTED = 3 * 2 ** 20;
+export const SCANNING = 'scanning for code';
 /** Titles of jobs that measure every tensor. */
 export const FIRST_LOOK = 'a first look at all tensors';
 export const MEASURING = 'measuring all tensors';
@@ -110,6 +102,7 @@ export class App extends EventTarget {
   private nextJob = 1;
   private readBefore = 0;
   private lookedAround: OpenModel | null = null;
+  private scanned: OpenModel | null = null;
   /** Bytes of a first look, by model. */
   private readonly costs = new Map<number, number>();
   private speed = USUAL_SPEED;
@@ -224,11 +217,21 @@ export class App extends EventTarget {
       this.filterProblem = '';
     } catch (error) {
       this.fail(error, files.label);
+      await this.warnOf(files);
     } finally {
       this.opening = '';
       await this.followLink();
       this.changed();
     }
+  }
+  /** What is no checkpoint, or is beyond reading, may still run something where it is loaded. */
+  private async warnOf(files: ModelFiles): Promise<void> {
+    const { problem } = this;
+    const scans = await this.engine.call('scan', { files }).catch(() => []);
+    const { verdict, words } = verdictOf(scans);
+    if (verdict === 'clean' || problem === null || this.problem !== problem) return;
+    this.problem = { ...problem, text: `${problem.text} ${WORDS[verdict]} if it were loaded: ${words.slice(0, 3).join('; ')}.`, hint: `do not load it with Python${problem.hint === '' ? '' : `; ${problem.hint}`}` };
+    this.changed();
   }
   async openOther(files: ModelFiles): Promise<void> {
     try {
@@ -396,9 +399,18 @@ export class App extends EventTarget {
     const args = { model: model.id, tensor: tensor.index, ...(windows === null ? {} : { window: windows }) };
     const census = await this.quietly(`histogram of ${tensor.name}`, 'census', args, bytes, tensor.name);
     if (census === null) return null;
-    if (model.censuses.size >= MOST_CENSUSES) model.censuses.delete(model.censuses.keys().next().value!);
     model.censuses.set(tensor.index, census);
+    this.forgetCensuses(model);
     return census;
+  }
+  /** The oldest first, once they come to much. */
+  private forgetCensuses({ censuses }: OpenModel): void {
+    let values = [...censuses.values()].reduce((sum, census) => sum + census.values.length, 0);
+    for (const [tensor, census] of censuses) {
+      if (values <= MOST_COUNTED || censuses.size === 1) return;
+      values -= census.values.length;
+      censuses.delete(tensor);
+    }
   }
   /** A request that reads `bytes`; what reads much is a job that the status bar shows. Null when it was cancelled, or failed. */
   async quietly<M extends Method>(title: string, method: M, args: Args<M>, bytes: number, about: string): Promise<Result<M> | null> {
@@ -420,10 +432,12 @@ export class App extends EventTarget {
     if (document !== null) model.reports.set(command, document);
     this.changed();
   }
-  async scan(): Promise<void> {
+  /** Looks for code in the model's files, once: pickles are small and at known places, whatever the size of the file. */
+  async scan(again = false): Promise<void> {
     const model = this.model;
-    if (model === null || model.scans !== null) return;
-    model.scans = await this.run('scanning for code', 'scan', { files: model.files });
+    if (model === null || model.scans !== null || (this.scanned === model && !again)) return;
+    this.scanned = model;
+    model.scans = await this.run(SCANNING, 'scan', { files: model.files });
     this.changed();
   }
 
@@ -437,34 +451,4 @@ export class App extends EventTarget {
     this.problem = null;
     this.changed();
   }
-}
-
-export function problemOf(error: unknown, about: string): Problem {
-  if (error instanceof EngineCrash) {
-    return {
-      title: 'The core stopped and was started again',
-      text: 'What was running is lost; the page and your file are not. The report below holds no content of the file.',
-      hint: '',
-      code: 'crash',
-      report: error.report,
-    };
-  }
-  if (error instanceof AssayError) {
-    const { where } = error;
-    const at = where.offset === undefined ? '' : ` (byte ${format.exact(where.offset)}${where.file === undefined ? '' : ` of ${where.file}`})`;
-    return { title: about === '' ? 'That did not work' : `${about} cannot be opened`, text: sentence(error.message) + at, hint: sentence(error.hint), code: error.code, report: '' };
-  }
-  const text = error instanceof Error ? error.message : String(error);
-  const changed = error instanceof DOMException && error.name === 'NotReadableError';
-  return {
-    title: about === '' ? 'That did not work' : about,
-    text: changed ? 'The browser cannot read the file any more: it changed on disk since it was opened, or was moved.' : sentence(text),
-    hint: changed ? 'Drop it again.' : '',
-    code: changed ? 'file-changed' : 'failed',
-    report: '',
-  };
-}
-
-function sentence(text: string): string {
-  return text === '' ? '' : text[0]!.toUpperCase() + text.slice(1);
 }

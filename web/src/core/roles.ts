@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors by layer and role, from their names: "model.layers.3.self_attn.q_proj.weight" is role "model.layers.*.self_attn.q_proj.weight"
 // of layer 3. Further numbers (experts) are instances of one role. Pure.
-import type { Names } from '../tree/rows.js';
+import { tensorsOf, type Names } from '../tree/rows.js';
 import type { Stats } from './protocol.js';
 
 export interface Roles {
@@ -35,13 +35,7 @@ export function roleOf({ order, names }: Names, tensor: number): { pattern: stri
   const own = names[at];
   if (own === undefined) return { pattern: undefined, peers: [tensor] };
   const { pattern } = patternOf(own);
-  // The last part of most names differs: that tells quickly.
-  const last = own.slice(own.lastIndexOf('.'));
-  const peers: number[] = [];
-  names.forEach((name, i) => {
-    if (name.endsWith(last) && patternOf(name).pattern === pattern) peers.push(order[i]!);
-  });
-  return { pattern, peers };
+  return { pattern, peers: tensorsOf(pattern.split('.'), { order, names }) };
 }
 
 export function rolesOf({ order, names }: Names): Roles {

@@ -5,6 +5,9 @@ import * as format from '../ui/format.js';
 
 const NUMBER_LIST = /^\d+(-\d+)?(,\d+(-\d+)?)*$/;
 const MOST_NAMED = 2;
+const MANY = 4;
+/** Where more differ there is no usual one. */
+const MOST_EXPLAINED = 64;
 
 interface Leaf {
   dtype: string;
@@ -25,13 +28,14 @@ function named(names: readonly string[]): string {
 }
 
 /** "F32, not BF16", "lacks k_norm.weight", "has mlp.experts.0.w1 and 23 more" */
-function difference(node: TreeNode, usual: TreeNode): string {
-  const [own, others] = [leavesOf(node), leavesOf(usual)];
+function difference(node: TreeNode, others: ReadonlyMap<string, Leaf>, times: number): string {
+  const own = leavesOf(node);
   const lacks = [...others.keys()].filter((path) => !own.has(path));
   const more = [...own.keys()].filter((path) => !others.has(path));
   const common = [...own].filter(([path]) => others.has(path));
   const dtypes = common.filter(([path, { dtype }]) => dtype !== others.get(path)!.dtype);
-  const shapes = common.filter(([path, { shape }]) => shape !== others.get(path)!.shape);
+  // Of a few, other shapes are how such models are: the layers of a perceptron, an optimizer's states.
+  const shapes = times < MANY ? [] : common.filter(([path, { shape }]) => shape !== others.get(path)!.shape);
   const parts: string[] = [];
   if (dtypes.length > 0) {
     const [[path, { dtype }]] = dtypes as [[string, Leaf]];
@@ -50,12 +54,13 @@ function difference(node: TreeNode, usual: TreeNode): string {
 export function explained(root: TreeNode): TreeNode {
   const numbered = root.children.filter(({ name }) => NUMBER_LIST.test(name));
   const usual = numbered.reduce<TreeNode | null>((most, node) => (most === null || node.times > most.times ? node : most), null);
-  if (usual !== null && usual.times > 1)
-    for (const node of numbered) {
-      if (node === usual) continue;
-      const what = difference(node, usual);
+  if (usual !== null && usual.times > 1) {
+    const others = leavesOf(usual);
+    for (const node of numbered.filter((one) => one !== usual).slice(0, MOST_EXPLAINED)) {
+      const what = difference(node, others, usual.times);
       if (what !== '') node.differs = what;
     }
+  }
   for (const child of root.children) explained(child);
   return root;
 }

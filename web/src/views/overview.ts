@@ -8,6 +8,7 @@ import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
+import { verdictOf, WORDS } from '../core/scans.js';
 import { sentence, standoutsOf, WHY, type Standout } from '../core/standouts.js';
 import { components, oddity, tensorsOf } from '../tree/rows.js';
 import { measureOffer } from './measure-offer.js';
@@ -44,6 +45,7 @@ function oddNodes(root: TreeNode, most: number): OddNode[] {
 }
 
 const MOST_ODD = 8;
+const MOST_CALLS = 3;
 
 export class Overview extends AppElement {
   private seen: OpenModel | null = null;
@@ -68,7 +70,7 @@ export class Overview extends AppElement {
           ? html`<div><b>${String(moe['expert_count'])}</b> experts in ${format.plural((moe['layers'] as unknown[]).length, 'layer')}</div>`
           : nothing}
       </div>
-      ${this.standsOut(model)}
+      ${this.code(model)} ${this.standsOut(model)}
       ${model.complete ? nothing : html`<p class="damage">Part of the file is missing or damaged: see Findings.</p>`}
       <h3>Types</h3>
       <table>
@@ -98,17 +100,27 @@ export class Overview extends AppElement {
       <h3>Go on</h3>
       <p class="next">
         <button @click=${() => this.app.show('findings')}>${this.health(model)}</button>
-        <button @click=${() => this.app.show('scan')}>What would run if it were loaded?</button>
         <button @click=${() => void this.showLargest(model)}>Look at the largest tensor</button>
       </p>
     `;
   }
 
+  /** What would run where it is loaded, beside what it holds. */
+  private code({ scans }: OpenModel): TemplateResult | typeof nothing {
+    if (scans === null) return nothing;
+    const { verdict, complete, words } = verdictOf(scans);
+    if (verdict === 'clean' && complete) return html`<p class="good">${WORDS.clean} if it were loaded.</p>`;
+    return html`<div class="code">
+      <b class=${verdict === 'clean' ? 'warning' : 'danger'}>${verdict === 'clean' ? 'Whether something would run is not known: not all of it could be looked at' : `${WORDS[verdict]} if it were loaded`}</b>
+      ${words.slice(0, MOST_CALLS).map((what) => html`<p class="mono">${what}</p>`)}
+      <button @click=${() => this.app.show('scan')}>${words.length > MOST_CALLS ? `All ${words.length}, and where` : 'Where'}</button>
+    </div>`;
+  }
   /** What is unlike the rest, in structure and in values, with a way to each of them. */
   private standsOut(model: OpenModel): TemplateResult {
     if (model !== this.seen) {
       this.seen = model;
-      queueMicrotask(() => void this.app.lookAround());
+      queueMicrotask(() => void this.app.scan().then(() => this.app.lookAround()));
     }
     const odd = oddNodes(model.tree, MOST_ODD);
     const { stats, state } = model.measured;
@@ -192,6 +204,16 @@ export class Overview extends AppElement {
         display: flex;
         flex-wrap: wrap;
         gap: 8px;
+      }
+      .code {
+        margin-bottom: 8px;
+        padding: 6px 10px;
+        border: 1px solid var(--bad);
+        border-radius: 6px;
+      }
+      .code p {
+        margin: 2px 0;
+        overflow-wrap: anywhere;
       }
       .odd {
         margin: 0 0 8px;

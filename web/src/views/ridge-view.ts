@@ -142,6 +142,7 @@ export class RidgeView extends AppElement {
   }
   private choose(role: string): void {
     this.role = role;
+    this.censuses = new Map();
     this.range = null;
     this.cursor = null;
     this.stopped = false;

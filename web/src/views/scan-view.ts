@@ -1,45 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would run if the file were loaded: the verdict, and the imports and calls behind it.
 import { css, html, nothing, type TemplateResult } from 'lit';
+import { SCANNING } from '../app/app.js';
 import type { Document } from '../core/protocol.js';
+import { WORDS, type Call, type Import, type Verdict } from '../core/scans.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { findingList, findingStyles } from './finding-list.js';
 
-interface Import {
-  name: string;
-  class: string;
-  member?: string;
-  offset?: number;
-}
-interface Call {
-  callable: string;
-  arguments: string;
-  member?: string;
-  offset?: number;
-}
-
-const WORDS: Record<string, string> = {
-  clean: 'Nothing would run',
-  unknown: 'Unknown code would run',
-  dangerous: 'Dangerous code would run',
-};
-
 export class ScanView extends AppElement {
   override render(): TemplateResult {
     const { model } = this.app;
     if (model === null) return html``;
-    // Pickles are small and at known places: this reads headers, whatever the size of the file.
-    if (model.scans === null && this.app.jobs.length === 0) queueMicrotask(() => void this.app.scan());
+    queueMicrotask(() => void this.app.scan());
+    const running = this.app.jobs.some(({ title }) => title === SCANNING);
     return html`
       <h2>What would run if this were loaded</h2>
-      ${model.scans === null ? html`<p class="muted">Scanning…</p>` : model.scans.map((document) => this.file(document))}
+      ${model.scans === null ? (running ? html`<p class="muted">Scanning…</p>` : html`<p><button @click=${() => void this.app.scan(true)}>Scan</button></p>`) : model.scans.map((document) => this.file(document))}
       <p class="muted">This page runs none of it: pickles are read as data.</p>
     `;
   }
   private file(document: Document): TemplateResult {
-    const verdict = document['verdict'] as string;
+    const verdict = document['verdict'] as Verdict['verdict'];
     const imports = document['imports'] as Import[];
     const calls = document['calls'] as Call[];
     const weightsOnly = document['weights_only'] as { accepts: boolean | null; reason: string | null } | undefined;
@@ -47,10 +30,10 @@ export class ScanView extends AppElement {
     return html`<section>
       <h3>${String(document['path'] ?? '')}</h3>
       <p class="verdict ${verdict === 'clean' ? 'good' : 'danger'}">
-        ${WORDS[verdict] ?? verdict}<span class="muted"> · ${document['status'] === 'complete' ? 'all of it was looked at' : `the scan is ${String(document['status'])}`}</span>
+        ${WORDS[verdict]}<span class="muted"> · ${document['status'] === 'complete' ? 'all of it was looked at' : `the scan is ${String(document['status'])}`}</span>
       </p>
       ${calls.map(
-        (call) => html`<p class="danger mono">would call ${call.callable}${call.arguments} <span class="muted">${place(call)}</span></p>`,
+        (call) => html`<p class="danger mono">${call.words} <span class="muted">${place(call)}</span></p>`,
       )}
       ${grave.map((row) => html`<p class="mono"><span class="tag">${row.class}</span> ${row.name} <span class="muted">${place(row)}</span></p>`)}
       ${imports.length > grave.length

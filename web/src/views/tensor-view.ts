@@ -2,7 +2,7 @@
 // One tensor: its picture from all of it down to single numbers, and its histogram; what is brushed in one is seen in the other.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { percentileOf } from '../core/histogram.js';
-import type { Pooling, Profile, Window } from '../core/protocol.js';
+import type { Pooling, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { bitsOf, hexOf } from '../ui/codes.js';
 import { AppElement } from '../ui/element.js';
@@ -12,6 +12,7 @@ import { MapColors } from './colors.js';
 import { saveNpy } from './export-tensor.js';
 import './histogram-panel.js';
 import { drawLegend, drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
+import { profileNotes, profileStyles, stripWords, type Strip } from './profiles.js';
 import { indexOf, revealing, whole, windowOf, zoomed, type Viewport } from './space.js';
 import { TensorLook, type Shown } from './tensor-look.js';
 import { save } from '../ui/save.js';
@@ -23,7 +24,6 @@ const POOLINGS: [Pooling, string][] = [
   ['zeros', 'share of zeros'],
 ];
 const RANGES = { auto: 'colours: bulk', max: 'colours: all' } as const;
-const MOST_NOTES = 6;
 const TABLE = { rows: 24, cols: 12 };
 
 export class TensorView extends AppElement {
@@ -65,7 +65,7 @@ export class TensorView extends AppElement {
     if (!tensor.readable) return html`<p class="damage">The values of ${tensor.name} cannot be read: see Findings.</p>`;
     if (look.empty) return html`<p class="muted">${tensor.name} has no elements.</p>`;
     return html`
-      ${this.toolbar(look)} ${this.notes(look)}
+      ${this.toolbar(look)} ${profileNotes(look.overview?.picture, (axis, index) => this.go(axis, index))}
       <div class="both">
         <div class="seen">
           <canvas
@@ -236,6 +236,17 @@ export class TensorView extends AppElement {
     const { view, space } = this.look!;
     return row >= view.row && col >= view.col && row < Math.min(space.rows, view.row + view.rows) && col < Math.min(space.cols, view.col + view.cols);
   }
+  /** The row or column whose profile is under the pointer. */
+  private stripAt(event: MouseEvent): Strip | null {
+    const { look } = this;
+    if (look?.overview == null) return null;
+    const { row, col } = this.at(event);
+    const { view, space } = look;
+    const within = (at: number, from: number, size: number, all: number) => at >= from && at < Math.min(all, from + size);
+    if (row < view.row && within(col, view.col, view.cols, space.cols)) return { axis: 1, index: Math.floor(col) };
+    if (col >= view.col + view.cols && within(row, view.row, view.rows, space.rows)) return { axis: 0, index: Math.floor(row) };
+    return null;
+  }
   private readonly onWheel = (event: WheelEvent) => {
     event.preventDefault();
     this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), this.at(event));
@@ -250,7 +261,9 @@ export class TensorView extends AppElement {
     const look = this.look!;
     if (this.pressed === null) {
       const place = this.at(event);
+      const strip = this.stripAt(event);
       if (this.inside(place)) void this.readOut(Math.floor(place.row), Math.floor(place.col));
+      else if (strip !== null) this.say(stripWords(look.overview!.picture, strip));
       return;
     }
     const { x, y, view, area } = this.pressed;
@@ -271,6 +284,9 @@ export class TensorView extends AppElement {
     const place = this.at(event);
     if (pressed.area) {
       void look.chooseArea(still ? null : this.areaOf(elementAt(pressed.x, pressed.y, pressed.view, this.picture.size), place));
+    } else if (still && this.stripAt(event) !== null) {
+      const { axis, index } = this.stripAt(event)!;
+      this.go(axis, index);
     } else if (still && this.inside(place)) {
       look.cursor = { row: Math.floor(place.row), col: Math.floor(place.col) };
       void this.readOut(look.cursor.row, look.cursor.col);
@@ -343,19 +359,6 @@ export class TensorView extends AppElement {
     }
     this.said = parts.join(' · ');
   }
-  private notes(look: TensorLook): TemplateResult | typeof nothing {
-    const picture = look.overview?.picture;
-    if (picture === undefined) return nothing;
-    const kinds: [string, string, Profile, 0 | 1][] = [
-      ['row', 'rows', picture.rows, 0],
-      ['column', 'columns', picture.cols, 1],
-    ];
-    const lines = kinds.flatMap(([one, many, profile, axis]) => [
-      ...(profile.hotCount > 0 ? [html`<p><b class="warning">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NOTES).map(({ index, ratio }) => html`<button class="plain" @click=${() => this.go(axis, index)}>${index} (${ratio.toPrecision(3)}× the median rms)</button>`)}</p>`] : []),
-      ...(profile.deadCount > 0 ? [html`<p><b class="warning">${format.plural(profile.deadCount, `dead ${one}`, `dead ${many}`)}</b> ${profile.dead.slice(0, MOST_NOTES).map((index) => html`<button class="plain" @click=${() => this.go(axis, index)}>${index}</button>`)} <span class="muted">all zero</span></p>`] : []),
-    ]);
-    return lines.length === 0 ? nothing : html`<div class="notes">${lines}</div>`;
-  }
   private go(axis: 0 | 1, index: number): void {
     const look = this.look!;
     const { view, space } = look;
@@ -385,6 +388,7 @@ export class TensorView extends AppElement {
 
   static override styles = [
     base,
+    profileStyles,
     css`
       .bar {
         display: flex;
@@ -455,19 +459,6 @@ export class TensorView extends AppElement {
         .picture {
           height: clamp(260px, 54vh, 720px);
         }
-      }
-      .notes {
-        display: flex;
-        flex-wrap: wrap;
-        gap: 0 18px;
-      }
-      .notes button {
-        min-height: 24px;
-        padding: 0 6px;
-      }
-      .notes p {
-        margin: 0;
-        max-width: none;
       }
       .table {
         overflow: auto;
