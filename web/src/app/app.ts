@@ -70,6 +70,8 @@ export const SCANNING = 'scanning for code';
 /** Titles of jobs that measure every tensor. */
 export const FIRST_LOOK = 'a first look at all tensors';
 export const MEASURING = 'measuring all tensors';
+/** Of what is larger a sample comes first: reading all of it would make whoever looks at a tensor wait. */
+const MEASURED_AT_ONCE = 64 * 2 ** 20;
 /** Models of more tensors are measured when asked for only. */
 const MOST_LOOKED_AT = 20_000;
 /** Documents that need no values. */
@@ -363,7 +365,7 @@ export class App extends EventTarget {
     if (model === null || this.lookedAround === model || model.measured.state !== 'none') return;
     this.lookedAround = model;
     if (model.tensorCount > MOST_LOOKED_AT) return;
-    if (this.tensorBytes <= STARTS_BY_ITSELF) return this.measure(false);
+    if (this.tensorBytes <= MEASURED_AT_ONCE) return this.measure(false);
     if ((await this.costOf(model)) <= STARTS_BY_ITSELF && this.model === model) await this.measure(true);
   }
   get measuring(): boolean {
@@ -374,7 +376,11 @@ export class App extends EventTarget {
     const { model } = this;
     if (model === null) return null;
     const known = this.costs.get(model.id);
-    if (known === undefined) void this.costOf(model).then(() => this.changed());
+    if (known === undefined)
+      void this.costOf(model).then(
+        () => this.changed(),
+        () => undefined, // a failure of the core is told by itself
+      );
     return known ?? null;
   }
   private async costOf(model: OpenModel): Promise<number> {

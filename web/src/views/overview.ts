@@ -70,8 +70,8 @@ export class Overview extends AppElement {
           ? html`<div><b>${String(moe['expert_count'])}</b> experts in ${format.plural((moe['layers'] as unknown[]).length, 'layer')}</div>`
           : nothing}
       </div>
+      ${model.complete ? nothing : html`<p class="damage">Part of the file is missing or damaged: see <button class="plain link" @click=${() => this.app.show('findings')}>Findings</button>.</p>`}
       ${this.code(model)} ${this.standsOut(model)}
-      ${model.complete ? nothing : html`<p class="damage">Part of the file is missing or damaged: see Findings.</p>`}
       <h3>Types</h3>
       <table>
         <tr><th>dtype</th><th class="number">tensors</th><th class="number">elements</th><th class="number">bytes</th><th>share</th></tr>
