@@ -64,7 +64,8 @@ class Outliner {
       Shape& shape = shapes_[i];
       for (std::uint32_t t = nodes_[i].tensor; t != kNone; t = tree_.next_of_name(t)) {
         const Tensor& tensor = checkpoint_.tensors[t];
-        if (last == nullptr || last->shape.data() != tensor.shape.data() || last->shape.size() != tensor.shape.size() || last->dtype != tensor.dtype)
+        if (last == nullptr || last->shape.data() != tensor.shape.data() || last->shape.size() != tensor.shape.size() ||
+            last->dtype != tensor.dtype)
           signature = tensor_signature(t);
         last = &tensor;
         shape.signature = mixed(shape.signature, signature);
@@ -346,8 +347,8 @@ class Outliner {
   const Summary& summary_;
   const NameTree& tree_;
   const std::vector<NameTree::Node>& nodes_;
-  std::vector<Shape> shapes_;      // per tree node
-  std::vector<Handles> instances_; // per outline node
+  std::vector<Shape> shapes_;       // per tree node
+  std::vector<Handles> instances_;  // per outline node
   Outline out_;
 };
 

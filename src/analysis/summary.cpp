@@ -96,7 +96,7 @@ Summary summarize(const Checkpoint& checkpoint) {
     const std::uint64_t bytes = checkpoint.storages[tensor.storage].nbytes;
     const unsigned bits = dtype_bits(tensor.dtype);
     // 8 * bytes may overflow: whole bytes first, then what the remainder holds.
-    const std::uint64_t elements = bits == 0 ? tensor.numel
+    const std::uint64_t elements = bits == 0       ? tensor.numel
                                    : bits % 8 == 0 ? bytes / (bits / 8)
                                                    : bytes / bits * 8 + bytes % bits * 8 / bits;
     summary.shares[i].bytes = bytes;

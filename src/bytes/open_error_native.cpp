@@ -23,10 +23,8 @@ std::string last_target(std::string path) {
     const ssize_t n = ::readlink(path.c_str(), buffer, sizeof buffer);
     if (n <= 0) break;
     target.assign(buffer, static_cast<std::size_t>(n));
-    if (target.front() == '/')
-      path = target;
-    else
-      path.replace(path.rfind('/') + 1, std::string::npos, target);
+    if (target.front() == '/') path = target;
+    else path.replace(path.rfind('/') + 1, std::string::npos, target);
   }
   return target;
 }

@@ -159,18 +159,15 @@ constexpr auto kNameBefore = [](const auto& file, std::string_view name) { retur
 
 void SourceSet::add(std::string name, std::shared_ptr<ByteSource> source) {
   const auto place = std::lower_bound(files_.begin(), files_.end(), name, kNameBefore);
-  if (place != files_.end() && place->first == name)
-    place->second = std::move(source);
-  else
-    files_.emplace(place, std::move(name), std::move(source));
+  if (place != files_.end() && place->first == name) place->second = std::move(source);
+  else files_.emplace(place, std::move(name), std::move(source));
 }
 
 Result<std::vector<FileSet::Entry>> SourceSet::list() const {
   std::vector<Entry> entries;
   for (const auto& [name, source] : files_) {
     const std::size_t slash = name.find('/');
-    if (slash == std::string::npos)
-      entries.push_back({name, source->size(), false});
+    if (slash == std::string::npos) entries.push_back({name, source->size(), false});
     else if (entries.empty() || !entries.back().folder || entries.back().name != std::string_view(name).substr(0, slash))
       entries.push_back({name.substr(0, slash), 0, true});
   }

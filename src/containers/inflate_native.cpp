@@ -27,7 +27,8 @@ Result<ByteBlock> inflate(ByteView packed, std::uint64_t size) {
   if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
     return fail(Error(Code::inflate_failed, concat("the deflate stream holds more than the ", size, " bytes claimed")).at(packed.offset()));
   if (result != LIBDEFLATE_SUCCESS)
-    return fail(Error(Code::inflate_failed, concat("the deflate stream of ", packed.size(), " bytes is damaged or cut")).at(packed.offset()));
+    return fail(
+        Error(Code::inflate_failed, concat("the deflate stream of ", packed.size(), " bytes is damaged or cut")).at(packed.offset()));
   if (made != n)
     return fail(Error(Code::inflate_failed, concat("the deflate stream holds ", made, " bytes, ", size, " are claimed"))
                     .at(packed.offset())

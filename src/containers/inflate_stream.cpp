@@ -80,7 +80,8 @@ class Huffman {
     }
     if (left > 0 && used > 0 && !(used == 1 && count_[1] == 1)) return false;
     std::array<std::uint16_t, kLongestCode + 2> next{};
-    for (std::size_t length = 1; length <= kLongestCode; ++length) next[length + 1] = static_cast<std::uint16_t>(next[length] + count_[length]);
+    for (std::size_t length = 1; length <= kLongestCode; ++length)
+      next[length + 1] = static_cast<std::uint16_t>(next[length] + count_[length]);
     for (std::size_t i = 0; i < n; ++i)
       if (lengths[i] != 0) symbols_[next[lengths[i]]++] = static_cast<std::uint16_t>(i);
     fill_quick();
@@ -118,7 +119,8 @@ class Huffman {
       for (int i = 0; i < count_[length]; ++i, ++code, ++index) {
         std::uint32_t reversed = 0;
         for (std::uint32_t bit = 0; bit < length; ++bit) reversed |= (code >> bit & 1) << (length - 1 - bit);
-        for (; reversed < (1u << kQuickBits); reversed += 1u << length) quick_[reversed] = static_cast<std::uint16_t>(symbols_[index] << 4 | length);
+        for (; reversed < (1u << kQuickBits); reversed += 1u << length)
+          quick_[reversed] = static_cast<std::uint16_t>(symbols_[index] << 4 | length);
       }
     }
   }
@@ -133,11 +135,13 @@ constexpr std::uint16_t kLengthBase[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13
 constexpr std::uint8_t kLengthExtra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
 constexpr std::uint16_t kDistanceBase[] = {1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
                                            193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
-constexpr std::uint8_t kDistanceExtra[] = {0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
+constexpr std::uint8_t kDistanceExtra[] = {0, 0, 0, 0, 1, 1, 2, 2,  3,  3,  4,  4,  5,  5,  6,
+                                           6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
 
 class Inflater {
  public:
-  Inflater(ByteView packed, std::uint64_t max_size, std::vector<std::byte>& out) : packed_(packed), bits_(packed), max_(max_size), out_(out), begin_(out.size()) {}
+  Inflater(ByteView packed, std::uint64_t max_size, std::vector<std::byte>& out)
+      : packed_(packed), bits_(packed), max_(max_size), out_(out), begin_(out.size()) {}
 
   bool run() {
     bool last = false;
@@ -159,10 +163,14 @@ class Inflater {
  private:
   void damaged(std::string_view what) {
     if (bits_.overrun()) return cut();
-    if (!error_) error_ = Error(Code::inflate_failed, concat("the deflate stream ", what, " after ", out_.size() - begin_, " bytes")).at(packed_.offset(bits_.position()));
+    if (!error_)
+      error_ = Error(Code::inflate_failed, concat("the deflate stream ", what, " after ", out_.size() - begin_, " bytes"))
+                   .at(packed_.offset(bits_.position()));
   }
   void cut() {
-    if (!error_) error_ = Error(Code::truncated, concat("the deflate stream ends early, after ", out_.size() - begin_, " bytes")).at(packed_.offset(packed_.size()));
+    if (!error_)
+      error_ = Error(Code::truncated, concat("the deflate stream ends early, after ", out_.size() - begin_, " bytes"))
+                   .at(packed_.offset(packed_.size()));
   }
   bool room(std::size_t n) {
     if (n <= max_ - std::min<std::uint64_t>(max_, out_.size())) return true;
@@ -216,7 +224,8 @@ class Inflater {
       while (repeat-- > 0) lengths[i++] = value;
     }
     if (lengths[256] == 0) return damaged("has a block without end");
-    if (!literals_.set(lengths.data(), literals) || !distances_.set(lengths.data() + literals, distances)) return damaged("has a code that is none");
+    if (!literals_.set(lengths.data(), literals) || !distances_.set(lengths.data() + literals, distances))
+      return damaged("has a code that is none");
     symbols();
   }
 
@@ -322,7 +331,8 @@ std::uint32_t adler32(std::span<const std::byte> bytes) {
 }
 
 Error wrong_sum(std::string_view kind, std::uint32_t claimed, std::uint32_t found, std::uint64_t offset) {
-  return Error(Code::inflate_failed, concat("the ", kind, " stream's check sum is ", hex(claimed), ", its bytes give ", hex(found))).at(offset);
+  return Error(Code::inflate_failed, concat("the ", kind, " stream's check sum is ", hex(claimed), ", its bytes give ", hex(found)))
+      .at(offset);
 }
 
 }  // namespace

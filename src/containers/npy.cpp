@@ -287,24 +287,31 @@ bool is_npy(ByteView head) { return head.text().starts_with(kMagic); }
 
 Result<std::uint64_t> header_size(ByteView head) {
   if (!is_npy(head)) return fail(Error(Code::bad_header, "no NumPy magic").at(head.offset()));
-  if (head.size() < 10) return fail(Error(Code::truncated, concat("the array file has ", head.size(), " bytes, its header starts at 10")).at(head.offset()));
+  if (head.size() < 10)
+    return fail(Error(Code::truncated, concat("the array file has ", head.size(), " bytes, its header starts at 10")).at(head.offset()));
   const unsigned major = std::to_integer<unsigned>(head[6]);
-  if (major < 1 || major > 3) return fail(Error(Code::bad_version, concat("array file version ", major, " is not 1, 2 or 3")).at(head.offset(6)));
+  if (major < 1 || major > 3)
+    return fail(Error(Code::bad_version, concat("array file version ", major, " is not 1, 2 or 3")).at(head.offset(6)));
   std::uint64_t n = 10, size = load_le<std::uint16_t>(head.data() + 8);
   if (major > 1) {
-    if (head.size() < 12) return fail(Error(Code::truncated, concat("the array file has ", head.size(), " bytes, its header starts at 12")).at(head.offset()));
+    if (head.size() < 12)
+      return fail(Error(Code::truncated, concat("the array file has ", head.size(), " bytes, its header starts at 12")).at(head.offset()));
     n = 12;
     size = load_le<std::uint32_t>(head.data() + 8);
   }
   if (size > kLongestHeader)
-    return fail(Error(Code::limit_exceeded, concat("the array header claims ", size, " bytes, the limit is ", kLongestHeader)).at(head.offset(8)).expected_found(kLongestHeader, size));
+    return fail(Error(Code::limit_exceeded, concat("the array header claims ", size, " bytes, the limit is ", kLongestHeader))
+                    .at(head.offset(8))
+                    .expected_found(kLongestHeader, size));
   return n + size;
 }
 
 Result<Header> parse_header(ByteView bytes, const Limits& limits) {
   ASSAY_TRY(const std::uint64_t size, header_size(bytes));
   if (size > bytes.size())
-    return fail(Error(Code::truncated, concat("the array header needs ", size, " bytes, ", bytes.size(), " are there")).at(bytes.offset()).expected_found(size, bytes.size()));
+    return fail(Error(Code::truncated, concat("the array header needs ", size, " bytes, ", bytes.size(), " are there"))
+                    .at(bytes.offset())
+                    .expected_found(size, bytes.size()));
   Header header;
   header.major = std::to_integer<std::uint8_t>(bytes[6]);
   header.minor = std::to_integer<std::uint8_t>(bytes[7]);
@@ -313,7 +320,8 @@ Result<Header> parse_header(ByteView bytes, const Limits& limits) {
   Parser parser(bytes.slice(begin, static_cast<std::size_t>(size) - begin), header.major >= 3);
   ASSAY_CHECK(parser.parse(header));
   if (header.shape.size() > limits.rank)
-    return fail(Error(Code::bad_shape, concat("the array has ", header.shape.size(), " dimensions, the limit is ", limits.rank)).at(bytes.offset()));
+    return fail(Error(Code::bad_shape, concat("the array has ", header.shape.size(), " dimensions, the limit is ", limits.rank))
+                    .at(bytes.offset()));
   return header;
 }
 
@@ -321,7 +329,9 @@ Result<Header> read_header(const ByteSource& source, const Limits& limits) {
   ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min<std::uint64_t>(12, source.size())));
   ASSAY_TRY(const std::uint64_t size, header_size(head.view()));
   if (size > source.size())
-    return fail(Error(Code::truncated, concat("the array header needs ", size, " bytes, the file has ", source.size())).at(0).expected_found(size, source.size()));
+    return fail(Error(Code::truncated, concat("the array header needs ", size, " bytes, the file has ", source.size()))
+                    .at(0)
+                    .expected_found(size, source.size()));
   ASSAY_TRY(const ByteBlock whole, source.fetch(0, size));
   return parse_header(whole.view(), limits);
 }
@@ -338,7 +348,8 @@ Result<std::uint64_t> data_size(const Header& header) {
     if (total) total = checked_mul(*total, d);
   // A dimension of 0 makes it 0 even where the others overflow.
   if (std::ranges::find(header.shape, std::uint64_t{0}) != header.shape.end()) total = 0;
-  if (!total) return fail(Code::shape_overflow, concat("shape ", bracketed(header.shape), " of ", header.item_size, " byte items overflows"));
+  if (!total)
+    return fail(Code::shape_overflow, concat("shape ", bracketed(header.shape), " of ", header.item_size, " byte items overflows"));
   return *total;
 }
 

@@ -201,7 +201,7 @@ Result<void> Reader::take_sparse(ByteView header, Member& member) {
   } else if (next_.map) {
     std::string_view rest = *next_.map;
     std::vector<std::uint64_t> numbers;
-    for (bool more = true; more && whole; ) {
+    for (bool more = true; more && whole;) {
       const std::size_t comma = rest.find(',');
       const auto value = decimal_number(rest.substr(0, comma));
       whole = value.has_value();
@@ -226,7 +226,8 @@ Result<void> Reader::take_sparse(ByteView header, Member& member) {
     stored += part.size;
   }
   if (whole && stored < member.size)
-    complain(Code::bad_header, concat("the parts of the sparse file ", quote(member.name), " have ", stored, " bytes, ", member.size, " are there"));
+    complain(Code::bad_header,
+             concat("the parts of the sparse file ", quote(member.name), " have ", stored, " bytes, ", member.size, " are there"));
   if (whole && stored <= member.size) return {};
   complain(Code::bad_header, concat("the parts of the sparse file ", quote(member.name), " cannot be where they claim"));
   member.sparse = false;
@@ -243,7 +244,8 @@ std::string name_of(ByteView header) {
 
 Result<void> Reader::take_special(char type, std::uint64_t offset, std::uint64_t n) {
   if (n > kLongestRecords)
-    return fail(Error(Code::limit_exceeded, concat("a tar name or its records have ", n, " bytes, the limit is ", kLongestRecords)).at(at_));
+    return fail(
+        Error(Code::limit_exceeded, concat("a tar name or its records have ", n, " bytes, the limit is ", kLongestRecords)).at(at_));
   ASSAY_TRY(const ByteBlock block, source_.fetch(offset, n));
   const std::string_view text = block.view().text();
   bool whole = true;
@@ -266,21 +268,25 @@ Result<bool> Reader::take_header(ByteView header) {
     return false;
   }
   if (!has_data(type) && *size != 0)
-    complain(Code::ambiguous_archive, concat("the member at ", at_, " has no data by its type, but claims ", *size, " bytes; some readers skip as many"));
+    complain(Code::ambiguous_archive,
+             concat("the member at ", at_, " has no data by its type, but claims ", *size, " bytes; some readers skip as many"));
   const bool special = type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
-  Member member{.name = next_.name ? *next_.name : global_.name ? *global_.name : name_of(header),
+  Member member{.name = next_.name     ? *next_.name
+                        : global_.name ? *global_.name
+                                       : name_of(header),
                 .header_offset = at_,
                 .offset = at_ + kBlock,
-                .size = !has_data(type)        ? 0
-                        : special              ? *size
-                        : next_.size           ? *next_.size
-                        : global_.size         ? *global_.size
-                                               : *size,
+                .size = !has_data(type) ? 0
+                        : special       ? *size
+                        : next_.size    ? *next_.size
+                        : global_.size  ? *global_.size
+                                        : *size,
                 .type = type};
   if (member.name.size() > limits_.name_bytes) member.name.resize(limits_.name_bytes);
   const bool cut = !within(member.offset, member.size, size_);
   if (cut) {
-    complain(Code::truncated, concat("member ", quote(member.name), " claims ", member.size, " bytes, ", size_ - member.offset, " are left"));
+    complain(Code::truncated,
+             concat("member ", quote(member.name), " claims ", member.size, " bytes, ", size_ - member.offset, " are left"));
     member.size = size_ - member.offset;
   }
   std::uint64_t end = member.offset + member.size, padding = (kBlock - end % kBlock) % kBlock;
@@ -366,7 +372,8 @@ SparseSource::SparseSource(const ByteSource& outer, const Member& member) : oute
 
 template <class Take>
 Result<void> SparseSource::each(std::uint64_t offset, std::uint64_t n, Take take) const {
-  if (!within(offset, n, size_)) return fail(Error(Code::truncated, concat(n, " bytes at ", offset, " are needed, the member has ", size_)).at(offset));
+  if (!within(offset, n, size_))
+    return fail(Error(Code::truncated, concat(n, " bytes at ", offset, " are needed, the member has ", size_)).at(offset));
   auto part = std::ranges::upper_bound(placed_, offset, {}, &Placed::end);
   for (; part != placed_.end() && part->begin < offset + n; ++part)
     ASSAY_CHECK(take(*part, std::max(offset, part->begin), std::min(offset + n, part->end)));
@@ -374,13 +381,16 @@ Result<void> SparseSource::each(std::uint64_t offset, std::uint64_t n, Take take
 }
 
 Result<void> SparseSource::available(std::uint64_t offset, std::uint64_t n) const {
-  return each(offset, n, [this](const Placed& part, std::uint64_t from, std::uint64_t to) { return outer_.available(part.at + (from - part.begin), to - from); });
+  return each(offset, n, [this](const Placed& part, std::uint64_t from, std::uint64_t to) {
+    return outer_.available(part.at + (from - part.begin), to - from);
+  });
 }
 
 Result<void> SparseSource::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::ranges::fill(out, std::byte{0});
   return each(offset, out.size(), [&](const Placed& part, std::uint64_t from, std::uint64_t to) {
-    return outer_.read(part.at + (from - part.begin), out.subspan(static_cast<std::size_t>(from - offset), static_cast<std::size_t>(to - from)));
+    return outer_.read(part.at + (from - part.begin),
+                       out.subspan(static_cast<std::size_t>(from - offset), static_cast<std::size_t>(to - from)));
   });
 }
 

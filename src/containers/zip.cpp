@@ -55,11 +55,11 @@ class Tail {
 struct EndRecord {
   enum class Leads : std::uint8_t { nowhere, to_nothing, to_directory };
 
-  std::uint64_t at = 0;         // of the classic record
-  std::uint64_t comment = 0;    // bytes claimed
-  std::uint64_t first = 0;      // where the end records start: the ZIP64 one where there is one
+  std::uint64_t at = 0;                             // of the classic record
+  std::uint64_t comment = 0;                        // bytes claimed
+  std::uint64_t first = 0;                          // where the end records start: the ZIP64 one where there is one
   std::uint64_t entries = 0, size = 0, offset = 0;  // claimed
-  std::uint64_t directory = 0;  // where it is
+  std::uint64_t directory = 0;                      // where it is
   std::uint64_t prefix = 0;
   Leads leads = Leads::nowhere;
   bool follows_another = false;  // archive, which ends where this one starts
@@ -91,8 +91,8 @@ Result<std::optional<std::uint64_t>> find_zip64(const Tail& tail, std::uint64_t 
   }
   if (before && pointed && *before != *pointed)
     findings.add(Finding(Code::ambiguous_archive,
-                         concat("ZIP64 end records stand both at ", *pointed, ", where their locator points, and just before it at ", *before,
-                                "; the second is taken, torch takes the first"),
+                         concat("ZIP64 end records stand both at ", *pointed, ", where their locator points, and just before it at ",
+                                *before, "; the second is taken, torch takes the first"),
                          {.offset = locator}));
   return before ? before : pointed;
 }
@@ -107,7 +107,8 @@ Result<void> take_zip64(EndRecord& record, const Tail& tail) {
   const std::uint64_t claimed = load_le<std::uint64_t>(bytes.view().data() + 8);
   ASSAY_TRY(const auto found, find_zip64(tail, locator, claimed, record.findings));
   if (!found) {
-    record.findings.add(Finding(Code::bad_zip, concat("the ZIP64 locator points at ", claimed, ", where no ZIP64 end record is"), {.offset = locator}));
+    record.findings.add(
+        Finding(Code::bad_zip, concat("the ZIP64 locator points at ", claimed, ", where no ZIP64 end record is"), {.offset = locator}));
     return {};
   }
   ASSAY_TRY(const ByteBlock wide, tail.at(*found, kZip64EndSize));
@@ -143,8 +144,8 @@ Result<void> place(EndRecord& record, const Tail& tail) {
     ASSAY_TRY(const bool there, tail.signature_at(record.offset, kEntry));
     if (!there || record.offset >= record.first) return {};
     record.findings.add(Finding(Code::bad_zip,
-                                concat("the directory at ", record.offset, " claims ", record.size, " bytes, ", record.first - record.offset,
-                                       " are there before the end record"),
+                                concat("the directory at ", record.offset, " claims ", record.size, " bytes, ",
+                                       record.first - record.offset, " are there before the end record"),
                                 {.offset = record.at}, {{"expected", record.size}, {"found", record.first - record.offset}}));
     record.directory = record.offset;
     record.leads = EndRecord::Leads::to_directory;
@@ -165,21 +166,23 @@ Result<void> place(EndRecord& record, const Tail& tail) {
   if (!shifted || shift == 0) return {};
   ASSAY_TRY(const bool members_stay, first_member_stays(record, tail, shift));
   if (members_stay) {
-    record.findings.add(Finding(Code::bad_zip, concat("the end record says the directory is at ", record.offset, ", it stands at ", record.directory),
+    record.findings.add(Finding(Code::bad_zip,
+                                concat("the end record says the directory is at ", record.offset, ", it stands at ", record.directory),
                                 {.offset = record.at}, {{"expected", record.offset}, {"found", record.directory}}));
     return {};
   }
   record.prefix = shift;
   if (as_claimed)
     record.findings.add(Finding(Code::ambiguous_archive,
-                                concat("directories stand both at ", record.offset, ", as the end record says, and just before it at ", record.directory,
-                                       "; the second is listed, torch reads the first"),
+                                concat("directories stand both at ", record.offset, ", as the end record says, and just before it at ",
+                                       record.directory, "; the second is listed, torch reads the first"),
                                 {.offset = record.at}));
   return {};
 }
 
 /// True when `reaches` says so of any 'P' among the `reach` bytes before the archive that is `left` bytes, at least `least`, away from it.
-Result<bool> any_before(const EndRecord& record, const Tail& tail, std::uint64_t reach, std::size_t least, bool (*reaches)(const std::byte*, std::size_t)) {
+Result<bool> any_before(const EndRecord& record, const Tail& tail, std::uint64_t reach, std::size_t least,
+                        bool (*reaches)(const std::byte*, std::size_t)) {
   const std::uint64_t n = std::min(record.prefix, reach);
   if (n < least) return false;
   ASSAY_TRY(const ByteBlock before, tail.at(record.prefix - n, n));
@@ -202,7 +205,8 @@ Result<bool> is_inside_another(EndRecord& record, const Tail& tail) {
   if (member) return true;
   ASSAY_TRY(const bool starts, tail.signature_at(0, kLocalHeader));
   if (!starts) return false;
-  ASSAY_TRY(record.follows_another, any_before(record, tail, kLongestComment + kEndRecordSize, kEndRecordSize, [](const std::byte* p, std::size_t left) {
+  ASSAY_TRY(record.follows_another,
+            any_before(record, tail, kLongestComment + kEndRecordSize, kEndRecordSize, [](const std::byte* p, std::size_t left) {
               return load_le<std::uint32_t>(p) == kEndRecord && kEndRecordSize + load_le<std::uint16_t>(p + 20) >= left;
             }));
   return !record.follows_another;
@@ -258,7 +262,8 @@ void tell_surroundings(Directory& directory, const EndRecord& record, const std:
                          {.offset = other.at}));
   }
   if (record.follows_another && !told)
-    findings.add(Finding(Code::ambiguous_archive, concat("another archive ends where this one starts, at ", record.prefix, "; this one is listed"),
+    findings.add(Finding(Code::ambiguous_archive,
+                         concat("another archive ends where this one starts, at ", record.prefix, "; this one is listed"),
                          {.offset = 0, .length = record.prefix}));
   const std::uint64_t end = record.at + kEndRecordSize;
   if (record.comment > file_size - end)
@@ -308,7 +313,8 @@ std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uin
                       .wide_disk = load_le<std::uint16_t>(p + 34) == 0xffff};
   const auto bad = [&](std::string_view what) {
     add_finding(findings, Code::bad_zip, [&] {
-      return Finding(Code::bad_zip, concat("member ", quote(member.name), ' ', what), {.member = std::string(member.name), .offset = member.entry_offset});
+      return Finding(Code::bad_zip, concat("member ", quote(member.name), ' ', what),
+                     {.member = std::string(member.name), .offset = member.entry_offset});
     });
   };
   const Zip64Extra wide = widen(bytes.slice(i + kEntrySize + name, extra), numbers);
@@ -327,7 +333,8 @@ bool skip_to_entry(const ByteView& bytes, std::size_t& i, Findings& findings) {
   const std::size_t next = bytes.text().find(std::string_view("PK\1\2", 4), i + 1);
   if (next == std::string_view::npos) return false;
   add_finding(findings, Code::bad_zip, [&] {
-    return Finding(Code::bad_zip, concat("no directory entry can be read at ", bytes.offset(i), "; the next one starts at ", bytes.offset(next)),
+    return Finding(Code::bad_zip,
+                   concat("no directory entry can be read at ", bytes.offset(i), "; the next one starts at ", bytes.offset(next)),
                    {.offset = bytes.offset(i), .length = next - i});
   });
   i = next;
@@ -359,7 +366,8 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
   const auto held = std::make_shared<const ByteBlock>(std::move(block));
   const ByteView bytes = held->view();
   DirectoryReader::keep_names(directory, held);
-  directory.members.reserve(static_cast<std::size_t>(std::min<std::uint64_t>({record.entries, bytes.size() / kEntrySize, limits.zip_members})));
+  directory.members.reserve(
+      static_cast<std::size_t>(std::min<std::uint64_t>({record.entries, bytes.size() / kEntrySize, limits.zip_members})));
   std::size_t i = 0;
   while (true) {
     const auto member = read_entry(bytes, i, record.prefix, directory.findings);
@@ -379,12 +387,14 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
     directory.findings.add(Finding(Code::bad_zip, concat("the end record counts ", record.entries, " members, the directory holds ", count),
                                    {.offset = bytes.offset(i)}, {{"expected", record.entries}, {"found", count}}));
   else if (i != bytes.size())
-    directory.findings.add(Finding(Code::odd_header, concat(counted(bytes.size() - i, "byte stands", "bytes stand"), " between the directory and its end record"),
-                                   {.offset = bytes.offset(i), .length = bytes.size() - i}));
+    directory.findings.add(Finding(
+        Code::odd_header, concat(counted(bytes.size() - i, "byte stands", "bytes stand"), " between the directory and its end record"),
+        {.offset = bytes.offset(i), .length = bytes.size() - i}));
   return {};
 }
 
-Result<Directory> read_from(const EndRecord& record, const std::vector<EndRecord>& records, const ByteSource& source, const Limits& limits) {
+Result<Directory> read_from(const EndRecord& record, const std::vector<EndRecord>& records, const ByteSource& source,
+                            const Limits& limits) {
   Directory directory;
   directory.directory_offset = record.directory;
   directory.records_offset = record.first;
@@ -408,7 +418,8 @@ Finding tell_salvage(const Directory& directory, const EndRecord* record, std::u
   if (directory.cut) {
     constexpr std::size_t kNamed = 100;  // what stands for a name in a broken header may be long
     const std::string_view name = directory.cut->name;
-    text += concat(", and ", counted(directory.cut->packed_size, "byte", "bytes"), " of ", quote(name.substr(0, kNamed)), name.size() > kNamed ? "…" : "");
+    text += concat(", and ", counted(directory.cut->packed_size, "byte", "bytes"), " of ", quote(name.substr(0, kNamed)),
+                   name.size() > kNamed ? "…" : "");
     where.member = directory.cut->name;
     facts.push_back({"cut_bytes", directory.cut->packed_size});
   }
@@ -419,7 +430,8 @@ Result<Directory> salvage_without(const EndRecord* record, const ByteSource& sou
   ASSAY_TRY(Directory directory, salvage(source, limits));
   if (directory.members.empty() && !directory.cut) {
     if (record)
-      return fail(Error(Code::bad_zip, concat("the end record says the directory is at ", record->offset, ", where none is")).at(record->at));
+      return fail(
+          Error(Code::bad_zip, concat("the end record says the directory is at ", record->offset, ", where none is")).at(record->at));
     return fail(Error(Code::bad_zip, "neither an end record nor a local header is found").at(0));
   }
   directory.findings.add(tell_salvage(directory, record, source.size()));

@@ -69,9 +69,10 @@ std::uint64_t least_end(const Member& member) {
 
 Finding overlap(const Member& first, const Member& second) {
   const bool same = first.header_offset == second.header_offset;
-  std::string text = same ? concat("members ", quote(first.name), " and ", quote(second.name), " share the local header at ", second.header_offset)
-                          : concat("member ", quote(second.name), " at ", second.header_offset, " lies within ", quote(first.name), ", which spans ",
-                                   first.header_offset, " to ", least_end(first));
+  std::string text =
+      same ? concat("members ", quote(first.name), " and ", quote(second.name), " share the local header at ", second.header_offset)
+           : concat("member ", quote(second.name), " at ", second.header_offset, " lies within ", quote(first.name), ", which spans ",
+                    first.header_offset, " to ", least_end(first));
   return Finding(Code::overlapping_members, std::move(text), {.member = std::string(second.name), .offset = second.header_offset},
                  {{"other", std::string(first.name)}});
 }
@@ -114,7 +115,8 @@ void DirectoryReader::index_names(Directory& directory) {
   const auto& members = directory.members;
   if (members.empty()) return;
   std::vector<std::uint64_t> slots(members.size());
-  std::vector<std::uint32_t> ends(std::bit_ceil(members.size()));  // first counts, then where each bucket starts, and ends once it is filled
+  std::vector<std::uint32_t> ends(
+      std::bit_ceil(members.size()));  // first counts, then where each bucket starts, and ends once it is filled
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::uint32_t hash = hash_folded(members[i].name);
     slots[i] = std::uint64_t{hash} << 32 | i;
@@ -152,9 +154,10 @@ void DirectoryReader::find_duplicates(Directory& directory) {
   for (const auto& [later, earlier] : repeats)
     add_finding(directory.findings, Code::ambiguous_archive, [&, later = later, earlier = earlier] {
       const Member &a = members[earlier], &b = members[later];
-      std::string text = a.name == b.name ? concat("two members are named ", quote(b.name), "; the first, at ", a.header_offset, ", is taken")
-                                          : concat("members ", quote(a.name), " and ", quote(b.name),
-                                                   " have one name for torch, which ignores case; the first, at ", a.header_offset, ", is taken");
+      std::string text = a.name == b.name
+                             ? concat("two members are named ", quote(b.name), "; the first, at ", a.header_offset, ", is taken")
+                             : concat("members ", quote(a.name), " and ", quote(b.name),
+                                      " have one name for torch, which ignores case; the first, at ", a.header_offset, ", is taken");
       return Finding(Code::ambiguous_archive, std::move(text), {.member = std::string(b.name), .offset = b.header_offset});
     });
 }

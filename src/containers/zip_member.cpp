@@ -17,9 +17,10 @@ namespace {
 constexpr struct {
   std::uint16_t method;
   std::string_view name;
-} kMethods[] = {{0, "stored"},   {1, "shrink"},  {6, "implode"}, {8, "deflated"}, {9, "deflate64"}, {10, "dcl implode"}, {12, "bzip2"}, {14, "lzma"},
-                {16, "cmpsc"},   {18, "terse"},  {19, "lz77"},     {20, "zstd (old number)"}, {93, "zstd"}, {94, "mp3"},
-                {95, "xz"},      {96, "jpeg"},   {97, "wavpack"},  {98, "ppmd"},        {99, "aes encryption"}};
+} kMethods[] = {{0, "stored"},         {1, "shrink"}, {6, "implode"}, {8, "deflated"}, {9, "deflate64"}, {10, "dcl implode"},
+                {12, "bzip2"},         {14, "lzma"},  {16, "cmpsc"},  {18, "terse"},   {19, "lz77"},     {20, "zstd (old number)"},
+                {93, "zstd"},          {94, "mp3"},   {95, "xz"},     {96, "jpeg"},    {97, "wavpack"},  {98, "ppmd"},
+                {99, "aes encryption"}};
 
 std::string method_name(std::uint16_t method) {
   for (const auto& row : kMethods)
@@ -36,7 +37,8 @@ Result<void> check_readable(const Member& member, std::uint64_t max_size, const 
   if (member.encrypted()) return fail(member_error(Code::encrypted_member, member, "is encrypted"));
   if (member.method == static_cast<std::uint16_t>(Method::stored)) {
     if (member.packed_size != member.size)
-      return fail(member_error(Code::bad_zip, member, concat("is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"))
+      return fail(member_error(Code::bad_zip, member,
+                               concat("is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"))
                       .expected_found(member.size, member.packed_size));
     return {};
   }
@@ -47,13 +49,15 @@ Result<void> check_readable(const Member& member, std::uint64_t max_size, const 
     return fail(member_error(Code::limit_exceeded, member, concat("inflates to ", member.size, " bytes, the limit is ", max_size))
                     .expected_found(max_size, member.size));
   if (member.size / std::max(limits.inflate_ratio, 1u) > member.packed_size)
-    return fail(member_error(Code::limit_exceeded, member,
-                             concat("inflates from ", member.packed_size, " to ", member.size, " bytes, more than ", limits.inflate_ratio, " to 1"))
-                    .expected_found(limits.inflate_ratio, member.size / std::max<std::uint64_t>(member.packed_size, 1)));
+    return fail(
+        member_error(Code::limit_exceeded, member,
+                     concat("inflates from ", member.packed_size, " to ", member.size, " bytes, more than ", limits.inflate_ratio, " to 1"))
+            .expected_found(limits.inflate_ratio, member.size / std::max<std::uint64_t>(member.packed_size, 1)));
   return {};
 }
 
-Result<ByteBlock> inflate_range(const ByteSource& source, std::string_view name, std::uint64_t offset, std::uint64_t packed, std::uint64_t size) {
+Result<ByteBlock> inflate_range(const ByteSource& source, std::string_view name, std::uint64_t offset, std::uint64_t packed,
+                                std::uint64_t size) {
   ASSAY_TRY(const ByteBlock bytes, source.view(offset, packed));
   auto inflated = inflate(bytes.view(), size);
   if (!inflated) return fail(std::move(inflated).error().at(offset).in_member(name));
@@ -62,7 +66,8 @@ Result<ByteBlock> inflate_range(const ByteSource& source, std::string_view name,
 
 class InflatedMember final : public Producer {
  public:
-  InflatedMember(const Member& member, std::uint64_t offset) : name_(member.name), offset_(offset), packed_(member.packed_size), size_(member.size) {}
+  InflatedMember(const Member& member, std::uint64_t offset)
+      : name_(member.name), offset_(offset), packed_(member.packed_size), size_(member.size) {}
   Result<ByteBlock> load(const ByteSource& file) const override { return inflate_range(file, name_, offset_, packed_, size_); }
 
  private:
@@ -74,19 +79,22 @@ class InflatedMember final : public Producer {
 void compare(const LocalHeader& local, std::string_view name, ByteView extra, const Member& member, Findings& findings) {
   const auto add = [&](Code code, std::string text) {
     add_finding(findings, code, [&] {
-      return Finding(code, concat("member ", quote(member.name), ": ", text), {.member = std::string(member.name), .offset = member.header_offset});
+      return Finding(code, concat("member ", quote(member.name), ": ", text),
+                     {.member = std::string(member.name), .offset = member.header_offset});
     });
   };
   if (name != member.name) add(Code::name_mismatch, concat("its local header names it ", quote(name)));
   if (local.method != member.method)
-    add(Code::ambiguous_archive, concat("its local header says ", method_name(local.method), ", the directory ", method_name(member.method)));
+    add(Code::ambiguous_archive,
+        concat("its local header says ", method_name(local.method), ", the directory ", method_name(member.method)));
   if ((local.flags ^ member.flags) & kEncryption)
     add(Code::ambiguous_archive, member.encrypted() ? "encrypted according to the directory, not to its local header"
                                                     : "encrypted according to its local header, not to the directory");
   WideNumbers numbers{.size = local.size, .packed = local.packed, .offset = 0};
   if (widen(extra, numbers) == Zip64Extra::twice) add(Code::bad_zip, "its local header has two ZIP64 fields");
   const auto differs = [&](std::string_view what, std::uint64_t here, std::uint64_t there) {
-    if (here != 0 && here != there) add(Code::ambiguous_archive, concat("its local header claims ", what, ' ', here, ", the directory ", there));
+    if (here != 0 && here != there)
+      add(Code::ambiguous_archive, concat("its local header claims ", what, ' ', here, ", the directory ", there));
   };
   differs("packed size", numbers.packed, member.packed_size);
   differs("size", numbers.size, member.size);
@@ -136,12 +144,14 @@ Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member
   if (member.encrypted()) return fail(member_error(Code::encrypted_member, member, "is encrypted"));
   const std::uint64_t end = source.size();
   if (!within(member.header_offset, kLocalHeaderSize, end))
-    return fail(member_error(Code::bad_zip, member, concat("has its local header at ", member.header_offset, ", the file has ", end, " bytes")));
+    return fail(
+        member_error(Code::bad_zip, member, concat("has its local header at ", member.header_offset, ", the file has ", end, " bytes")));
   std::array<std::byte, kLocalHeaderSize> bytes;
   ASSAY_CHECK(source.read(member.header_offset, bytes));
   const LocalHeader local = parse_local_header(bytes.data());
   if (local.signature != kLocalHeader)
-    return fail(member_error(Code::bad_zip, member, concat("has no local header at ", member.header_offset, ": found ", hex(local.signature))));
+    return fail(
+        member_error(Code::bad_zip, member, concat("has no local header at ", member.header_offset, ": found ", hex(local.signature))));
   const std::uint64_t data = member.header_offset + kLocalHeaderSize + local.name_size + local.extra_size;
   if (!within(data, member.packed_size, end))
     return fail(member_error(Code::truncated, member,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing an archive that lost its directory, by walking from local header to local header.
 //
-// Torch writes no sizes into local headers: they stand in the descriptor behind the data (PK\7\8, crc, packed size, size). The data's end is
-// therefore searched: the first descriptor whose packed size is the distance to where it stands. Bytes of a tensor that look like one
-// do not also know how far they are from its start.
+// Torch writes no sizes into local headers: they stand in the descriptor behind the data (PK\7\8, crc, packed size, size). The data's end
+// is therefore searched: the first descriptor whose packed size is the distance to where it stands. Bytes of a tensor that look like one do
+// not also know how far they are from its start.
 #include <cstring>
 #include <memory>
 
@@ -71,7 +71,8 @@ class Salvager {
 /// n bytes that lie in the file, valid until the next call.
 Result<ByteView> Salvager::peek(std::uint64_t offset, std::size_t n) {
   const ByteView held = chunk_.view();
-  if (offset >= held.offset() && within(offset - held.offset(), n, held.size())) return held.slice(static_cast<std::size_t>(offset - held.offset()), n);
+  if (offset >= held.offset() && within(offset - held.offset(), n, held.size()))
+    return held.slice(static_cast<std::size_t>(offset - held.offset()), n);
   ASSAY_TRY(peeked_, source_.fetch(offset, n));
   return peeked_.view();
 }
@@ -103,7 +104,9 @@ Result<std::optional<Salvager::Descriptor>> Salvager::descriptor_at(std::uint64_
     if (!within(at, n, size_)) break;
     ASSAY_TRY(const ByteView bytes, peek(at, n));
     const std::byte* p = bytes.data() + lead;
-    const auto number = [&](std::size_t i) -> std::uint64_t { return width == 4 ? load_le<std::uint32_t>(p + i) : load_le<std::uint64_t>(p + i); };
+    const auto number = [&](std::size_t i) -> std::uint64_t {
+      return width == 4 ? load_le<std::uint32_t>(p + i) : load_le<std::uint64_t>(p + i);
+    };
     const Descriptor found{.at = at, .end = at + n, .packed = number(4), .size = number(4 + width), .crc = load_le<std::uint32_t>(p)};
     if (found.packed != packed || (stored && found.size != packed)) continue;
     ASSAY_TRY(const bool ends, member_may_end_at(found.end));
@@ -112,8 +115,10 @@ Result<std::optional<Salvager::Descriptor>> Salvager::descriptor_at(std::uint64_
   return std::nullopt;
 }
 
-/// What a signature at `at` tells about the end of the data that starts at `data`: it begins a descriptor, or follows one without signature.
-Result<std::optional<Salvager::Descriptor>> Salvager::try_signature(std::uint64_t at, std::uint32_t signature, std::uint64_t data, bool stored) {
+/// What a signature at `at` tells about the end of the data that starts at `data`: it begins a descriptor, or follows one without
+/// signature.
+Result<std::optional<Salvager::Descriptor>> Salvager::try_signature(std::uint64_t at, std::uint32_t signature, std::uint64_t data,
+                                                                    bool stored) {
   if (signature == kDescriptor) return descriptor_at(at, 4, at - data, stored);
   if (signature != kLocalHeader && signature != kEntry) return std::nullopt;
   for (const std::uint64_t n : {12, 20}) {
@@ -157,7 +162,8 @@ Result<std::optional<std::uint64_t>> Salvager::step(std::uint64_t at) {
   const LocalHeader local = parse_local_header(header.data());
   if (local.signature != kLocalHeader) {
     if (!follows_a_member(local.signature))
-      directory_.findings.add(Finding(Code::bad_zip, concat("neither a member nor the directory follows at ", at, ": found ", hex(local.signature)), {.offset = at}));
+      directory_.findings.add(Finding(
+          Code::bad_zip, concat("neither a member nor the directory follows at ", at, ": found ", hex(local.signature)), {.offset = at}));
     return std::nullopt;
   }
   const std::size_t n = std::size_t{local.name_size} + local.extra_size;

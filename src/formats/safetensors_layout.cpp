@@ -212,9 +212,9 @@ void Layout::report_restart(std::uint64_t again) {
     ++lost;
   }
   Finding finding(Code::trailing_bytes,
-                  concat("the file begins again at byte ", grouped(again), ": a download that started over was put behind what was there; ", lost, " of ",
-                         counted(tensors_.size(), "tensor holds", "tensors hold"), " what is not its own. The last ", grouped(end()),
-                         " bytes may be the whole file: tail -c ", end()),
+                  concat("the file begins again at byte ", grouped(again), ": a download that started over was put behind what was there; ",
+                         lost, " of ", counted(tensors_.size(), "tensor holds", "tensors hold"), " what is not its own. The last ",
+                         grouped(end()), " bytes may be the whole file: tail -c ", end()),
                   Where{.offset = again, .length = end()}, std::vector<Fact>{{"tensors_cut", lost}});
   finding.severity = Severity::damage;
   findings_.add(std::move(finding));

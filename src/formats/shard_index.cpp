@@ -225,7 +225,8 @@ IndexNames::IndexNames(const ShardIndex& index) : index_(index) {
   std::uint32_t tags[kAhead] = {};
   const auto take = [&](std::size_t i) {
     const auto entry = static_cast<std::uint32_t>(i);
-    if (table_.insert(entries[i].tensor, tags[i % kAhead], entry, [&](std::uint32_t e) { return entries[e].tensor; }) != kNone) repeated_.push_back(entry);
+    if (table_.insert(entries[i].tensor, tags[i % kAhead], entry, [&](std::uint32_t e) { return entries[e].tensor; }) != kNone)
+      repeated_.push_back(entry);
   };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (i >= kAhead) take(i - kAhead);

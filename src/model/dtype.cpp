@@ -19,7 +19,7 @@ constexpr struct {
   std::string_view alias;
   DType dtype;
 } kTorchAliases[] = {
-    {"float", DType::f32}, {"double", DType::f64}, {"half", DType::f16},  {"long", DType::i64},    {"int", DType::i32},
+    {"float", DType::f32}, {"double", DType::f64}, {"half", DType::f16},     {"long", DType::i64},  {"int", DType::i32},
     {"short", DType::i16}, {"cfloat", DType::c64}, {"cdouble", DType::c128}, {"chalf", DType::c32},
 };
 

@@ -26,16 +26,29 @@ constexpr struct {
   bool in_training_only;
   Part part;
 } kRows[] = {
-    {"optim", false, false, kOptimizer}, {"ema", true, false, kEma},         {"shadow_params", false, false, kEma},
-    {"averaged", true, false, kEma},     {"swa", true, false, kEma},         {"sched", false, true, kScheduler},
-    {"callback", true, true, kCallbacks}, {"callbacks", true, true, kCallbacks}, {"rng", true, true, kOther},
-    {"random", true, true, kOther},      {"scaler", true, true, kOther},     {"amp", true, true, kOther},
-    {"loops", true, true, kOther},       {"sampler", true, true, kOther},    {"dataloader", true, true, kOther},
-    {"datamodule", true, true, kOther},  {"hparams", true, true, kOther},    {"args", true, true, kOther},
+    {"optim", false, false, kOptimizer},
+    {"ema", true, false, kEma},
+    {"shadow_params", false, false, kEma},
+    {"averaged", true, false, kEma},
+    {"swa", true, false, kEma},
+    {"sched", false, true, kScheduler},
+    {"callback", true, true, kCallbacks},
+    {"callbacks", true, true, kCallbacks},
+    {"rng", true, true, kOther},
+    {"random", true, true, kOther},
+    {"scaler", true, true, kOther},
+    {"amp", true, true, kOther},
+    {"loops", true, true, kOther},
+    {"sampler", true, true, kOther},
+    {"dataloader", true, true, kOther},
+    {"datamodule", true, true, kOther},
+    {"hparams", true, true, kOther},
+    {"args", true, true, kOther},
 };
 
 // Keys under which training programs keep the model.
-constexpr std::string_view kContainers[] = {"state_dict", "model_state_dict", "model_state", "model", "net", "network", "weights", "params"};
+constexpr std::string_view kContainers[] = {"state_dict", "model_state_dict", "model_state", "model",
+                                            "net",        "network",          "weights",     "params"};
 
 constexpr std::string_view kModule = "module";
 constexpr std::string_view kWrappers[] = {kModule, "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module"};
@@ -143,7 +156,8 @@ void for_each_segment(std::string_view name, Each&& each) {
 }  // namespace
 
 std::vector<Section> find_sections(const Checkpoint& checkpoint) {
-  const bool is_optimizer = std::ranges::any_of(checkpoint.metadata, [](const MetadataEntry& e) { return e.key.starts_with("param_groups"); });
+  const bool is_optimizer =
+      std::ranges::any_of(checkpoint.metadata, [](const MetadataEntry& e) { return e.key.starts_with("param_groups"); });
   bool training = false;
   std::vector<Guess> guesses(checkpoint.tensors.size());
   std::string_view before;  // the first two segments and their dots
@@ -214,9 +228,9 @@ void note_wrappers(Checkpoint& checkpoint) {
     shown += concat(shown.empty() ? "" : ", ", quote(prefixes.back()));
   }
   const std::string bare = without_wrappers(*example);
-  Finding finding(Code::wrapper_prefix, concat(names, " of ", counted(checkpoint.tensors.size(), "name", "names"), names == 1 ? " has" : " have",
-                                               " the prefix of a wrapper around the model (", shown, "); without it ",
-                                               quote(escape(*example, 120)), " is ", quote(escape(bare, 120))));
+  Finding finding(Code::wrapper_prefix, concat(names, " of ", counted(checkpoint.tensors.size(), "name", "names"),
+                                               names == 1 ? " has" : " have", " the prefix of a wrapper around the model (", shown,
+                                               "); without it ", quote(escape(*example, 120)), " is ", quote(escape(bare, 120))));
   finding.facts = {{"tensors", names}, {"prefixes", std::move(prefixes)}, {"example", std::string(*example)}, {"stripped", bare}};
   checkpoint.add(std::move(finding));
 }

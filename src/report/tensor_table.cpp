@@ -75,11 +75,11 @@ class TensorRows {
 
   std::string_view note_of(std::uint32_t t) const {
     const Tensor& tensor = checkpoint_.tensors[t];
-    return !tensor.readable                                            ? "not readable"
-           : tensor.storage == kNone                                   ? "no data"
-           : !tensor.contiguous()                                      ? "strided"
+    return !tensor.readable                                    ? "not readable"
+           : tensor.storage == kNone                           ? "no data"
+           : !tensor.contiguous()                              ? "strided"
            : summary_.shares[t].bytes == 0 && tensor.numel > 0 ? "shared"
-                                                                       : "";
+                                                               : "";
   }
 
   const Style& style_;

@@ -33,12 +33,9 @@ std::string bytes_text(std::string_view bytes) {
   std::string text = "b'";
   for (const char c : bytes.substr(0, kLongestText / 4)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\' || c == '\'')
-      text += {'\\', c};
-    else if (byte >= 0x20 && byte < 0x7f)
-      text += c;
-    else
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    if (c == '\\' || c == '\'') text += {'\\', c};
+    else if (byte >= 0x20 && byte < 0x7f) text += c;
+    else text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return text + (bytes.size() > kLongestText / 4 ? "…'" : "'");
 }
@@ -101,41 +98,18 @@ class Writer {
  private:
   void write_value(Node n) {
     switch (graph_.kind(n)) {
-      case Kind::none:
-        out_ += "None";
-        break;
-      case Kind::boolean:
-        out_ += graph_.boolean(n) ? "True" : "False";
-        break;
-      case Kind::integer:
-        out_ += decimal(graph_.integer(n));
-        break;
-      case Kind::big_integer:
-        out_ += big_integer_text(graph_.bytes(n));
-        break;
-      case Kind::real:
-        out_ += real_text(graph_.real(n));
-        break;
-      case Kind::text:
-        out_ += concat('\'', escape(graph_.text(n), kLongestText), '\'');
-        break;
-      case Kind::bytes:
-        out_ += bytes_text(graph_.text(n));
-        break;
-      case Kind::bytearray:
-        out_ += concat("bytearray(", bytes_text(graph_.text(n)), ')');
-        break;
-      case Kind::global:
-        write_global(n);
-        break;
-      case Kind::extension:
-        out_ += concat("extension(", graph_.integer(n), ')');
-        break;
-      case Kind::buffer:
-        out_ += "<buffer>";
-        break;
-      default:
-        write_nested(n);
+      case Kind::none: out_ += "None"; break;
+      case Kind::boolean: out_ += graph_.boolean(n) ? "True" : "False"; break;
+      case Kind::integer: out_ += decimal(graph_.integer(n)); break;
+      case Kind::big_integer: out_ += big_integer_text(graph_.bytes(n)); break;
+      case Kind::real: out_ += real_text(graph_.real(n)); break;
+      case Kind::text: out_ += concat('\'', escape(graph_.text(n), kLongestText), '\''); break;
+      case Kind::bytes: out_ += bytes_text(graph_.text(n)); break;
+      case Kind::bytearray: out_ += concat("bytearray(", bytes_text(graph_.text(n)), ')'); break;
+      case Kind::global: write_global(n); break;
+      case Kind::extension: out_ += concat("extension(", graph_.integer(n), ')'); break;
+      case Kind::buffer: out_ += "<buffer>"; break;
+      default: write_nested(n);
     }
   }
 
@@ -154,29 +128,14 @@ class Writer {
     open_.push_back(n);
     parts_.clear();
     switch (graph_.kind(n)) {
-      case Kind::list:
-        items(n, "[", "]");
-        break;
-      case Kind::tuple:
-        items(n, "(", graph_.length(n) == 1 ? ",)" : ")");
-        break;
-      case Kind::set:
-        graph_.length(n) ? items(n, "{", "}") : text("set()");
-        break;
-      case Kind::frozenset:
-        items(n, "frozenset({", "})");
-        break;
-      case Kind::dict:
-        pairs(n);
-        break;
-      case Kind::persistent:
-        items(n, "persistent(", ")");
-        break;
-      case Kind::call:
-        call(n);
-        break;
-      default:
-        text("?");
+      case Kind::list: items(n, "[", "]"); break;
+      case Kind::tuple: items(n, "(", graph_.length(n) == 1 ? ",)" : ")"); break;
+      case Kind::set: graph_.length(n) ? items(n, "{", "}") : text("set()"); break;
+      case Kind::frozenset: items(n, "frozenset({", "})"); break;
+      case Kind::dict: pairs(n); break;
+      case Kind::persistent: items(n, "persistent(", ")"); break;
+      case Kind::call: call(n); break;
+      default: text("?");
     }
     parts_.push_back({Task::close, kNoNode, {}});
     tasks_.insert(tasks_.end(), parts_.rbegin(), parts_.rend());

@@ -57,7 +57,8 @@ std::optional<BufferedReading> read_buffered(ByteView stream) {
     if (step.row == nullptr || step.status == StepStatus::negative_length) break;
     if (at >= frame_end) frame_end = 0;
     const bool frame = std::byte{step.row->byte} == kFrame && step.status == StepStatus::ok;
-    const bool crosses = frame_end != 0 && (step.next > frame_end || step.status == StepStatus::truncated || (frame && step.number > frame_end - step.next));
+    const bool crosses =
+        frame_end != 0 && (step.next > frame_end || step.status == StepStatus::truncated || (frame && step.number > frame_end - step.next));
     if (crosses) {
       if (cuts == kMostCuts) break;
       const std::size_t from = crossing_read(view(), at, step, frame_end);

@@ -47,14 +47,10 @@ std::span<const Node> Graph::Data::items(Node n) const {
     case Kind::list:
     case Kind::tuple:
     case Kind::set:
-    case Kind::frozenset:
-      return run(c->sequence());
-    case Kind::call:
-      return run(calls[c->value].items);
-    case Kind::persistent:
-      return {&c->size, 1};
-    default:
-      return {};
+    case Kind::frozenset: return run(c->sequence());
+    case Kind::call: return run(calls[c->value].items);
+    case Kind::persistent: return {&c->size, 1};
+    default: return {};
   }
 }
 

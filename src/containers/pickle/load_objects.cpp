@@ -34,10 +34,8 @@ Node add_written_global(Machine& m, const Step& step, bool ascii_only) {
   const bool well_formed = ascii_only ? is_ascii(lines) : valid_utf8(module) && valid_utf8(name);
   if (module.empty() || name.empty())
     m.malformed(concat("of ", quote(lines.substr(0, 80)), " has an empty ", module.empty() ? "module" : "name"));
-  else if (!well_formed)
-    m.malformed(concat("of ", quote(lines.substr(0, 80)), " is not ", ascii_only ? "ASCII" : "UTF-8"));
-  else
-    return add_global(m, m.in_stream(step.argument, module.size()), m.in_stream(step.argument + split + 1, name.size()));
+  else if (!well_formed) m.malformed(concat("of ", quote(lines.substr(0, 80)), " is not ", ascii_only ? "ASCII" : "UTF-8"));
+  else return add_global(m, m.in_stream(step.argument, module.size()), m.in_stream(step.argument + split + 1, name.size()));
   return kNoNode;
 }
 

@@ -209,14 +209,13 @@ void Machine::run() {
     if (frame_end != 0) check_frame(step);
     position = step.next;
     kHandlers[row->byte](*this, step);
-    if (tracer != nullptr) [[unlikely]] trace(step);
+    if (tracer != nullptr) [[unlikely]]
+      trace(step);
   }
   data.end = data.reached_stop ? position : opcode_at;
   if (!data.broken) return;
-  if (data.reached_stop)
-    data.salvage = std::exchange(data.root, kNoNode);
-  else
-    salvage();
+  if (data.reached_stop) data.salvage = std::exchange(data.root, kNoNode);
+  else salvage();
 }
 
 // Gives the containers that were being filled what waits for them on the stack, from the topmost mark down. Pairs whose key is no
@@ -262,10 +261,8 @@ void load_stop(Machine& m, const Step&) {
 }
 
 void load_pop(Machine& m, const Step&) {
-  if (!m.marks.empty() && m.marks.back() == m.stack.size())
-    m.marks.pop_back();
-  else if (m.need(1))
-    m.pop();
+  if (!m.marks.empty() && m.marks.back() == m.stack.size()) m.marks.pop_back();
+  else if (m.need(1)) m.pop();
 }
 
 void load_pop_mark(Machine& m, const Step&) {
@@ -301,10 +298,8 @@ bool index_of(Machine& m, const Step& step, std::uint64_t& index) {
     index = static_cast<std::uint64_t>(number.small);
     return true;
   }
-  if (number.valid)
-    m.malformed(concat("with memo index ", escape(text, 40), ", which no memo has"));
-  else
-    m.malformed(concat("with memo index '", escape(text, 40), "', which is no number"));
+  if (number.valid) m.malformed(concat("with memo index ", escape(text, 40), ", which no memo has"));
+  else m.malformed(concat("with memo index '", escape(text, 40), "', which is no number"));
   return false;
 }
 

@@ -27,14 +27,10 @@ constexpr std::array<std::uint8_t, 13> kFixedSize = {0, 1, 2, 4, 8, 4, 8, 0, 0, 
 
 std::uint64_t load_number(const std::byte* p, std::size_t size) {
   switch (size) {
-    case 1:
-      return std::to_integer<std::uint64_t>(*p);
-    case 2:
-      return load_le<std::uint16_t>(p);
-    case 4:
-      return load_le<std::uint32_t>(p);
-    default:
-      return load_le<std::uint64_t>(p);
+    case 1: return std::to_integer<std::uint64_t>(*p);
+    case 2: return load_le<std::uint16_t>(p);
+    case 4: return load_le<std::uint32_t>(p);
+    default: return load_le<std::uint64_t>(p);
   }
 }
 

@@ -134,10 +134,8 @@ IntText parse_int(std::string_view text, int base, std::uint64_t most_digits) {
   const std::uint64_t low = limbs.empty() ? 0 : limbs[0];
   const std::uint64_t most = (std::uint64_t{1} << 63) - (shape.negative ? 0 : 1);
   number.fits = limbs.size() <= 1 && low <= most;
-  if (number.fits)
-    number.small = static_cast<std::int64_t>(shape.negative ? 0 - low : low);
-  else
-    number.large = two_complement(limbs, shape.negative);
+  if (number.fits) number.small = static_cast<std::int64_t>(shape.negative ? 0 - low : low);
+  else number.large = two_complement(limbs, shape.negative);
   return number;
 }
 

@@ -20,7 +20,8 @@ TEST(PlainText, EndsAtTheFirstByteThatIsNotPlain) {
         if (at + 3 < size) text[at + 3] = '"';  // only the first counts
         const bool stops = c < 0x20 || c >= 0x7f || c == '\\' || c == '"';
         const std::size_t expected = stops ? at : at + 3 < size ? at + 3 : size;
-        ASSERT_EQ(plain_text_end(text.data(), text.data() + size, '"') - text.data(), static_cast<std::ptrdiff_t>(expected)) << size << ' ' << at << ' ' << c;
+        ASSERT_EQ(plain_text_end(text.data(), text.data() + size, '"') - text.data(), static_cast<std::ptrdiff_t>(expected))
+            << size << ' ' << at << ' ' << c;
       }
   }
 }

@@ -98,7 +98,8 @@ TEST(ShardSet, ALargeIndexIsReadInPlaceAndOutlivesItsFile) {
   ASSERT_TRUE(opened) << describe(opened);
   EXPECT_EQ(opened->tensors.size(), static_cast<std::size_t>(kTensors));
   ASSERT_EQ(opened->findings.list().size(), 1u) << describe(opened);
-  EXPECT_EQ(message_of(opened, Code::wrong_shard), "the index maps 'lost' to 'model-00001-of-00002.safetensors', which lacks it; no shard holds it");
+  EXPECT_EQ(message_of(opened, Code::wrong_shard),
+            "the index maps 'lost' to 'model-00001-of-00002.safetensors', which lacks it; no shard holds it");
 }
 
 TEST(ShardSet, AMissingShardNamesItsTensorsAndBytes) {
@@ -224,8 +225,12 @@ TEST(ShardSet, AShardOfAnotherSaveIsNamed) {
     return open_files({{names[0], part(0, "F32", "4,4", 64)},
                        {names[1], second},
                        {names[2], part(4, "F32", "4,4", 64)},
-                       {kIndex, index({{"layers.0.w", names[0]}, {"layers.1.w", names[0]}, {"layers.2.w", names[1]}, {"layers.3.w", names[1]},
-                                       {"layers.4.w", names[2]}, {"layers.5.w", names[2]}},
+                       {kIndex, index({{"layers.0.w", names[0]},
+                                       {"layers.1.w", names[0]},
+                                       {"layers.2.w", names[1]},
+                                       {"layers.3.w", names[1]},
+                                       {"layers.4.w", names[2]},
+                                       {"layers.5.w", names[2]}},
                                       "\"total_size\": 384")}},
                       "");
   };

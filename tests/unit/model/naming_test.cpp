@@ -43,11 +43,14 @@ TEST(Sections, AStateDictIsAllModel) {
 }
 
 TEST(Sections, TrainingCheckpointsComeApart) {
-  EXPECT_EQ(sections({"model.w", "optimizer.state.0.exp_avg", "optimizer.state.0.step", "rng_state"}), "model 1/8 optimizer 2/16 other 1/8 ");
+  EXPECT_EQ(sections({"model.w", "optimizer.state.0.exp_avg", "optimizer.state.0.step", "rng_state"}),
+            "model 1/8 optimizer 2/16 other 1/8 ");
   EXPECT_EQ(sections({"state_dict.w", "optimizer_states.0.state.0.exp_avg", "callbacks.best", "lr_schedulers.0.x", "loops.a.b"}),
             "model 1/8 optimizer 1/8 scheduler 1/8 callbacks 1/8 other 1/8 ");
-  EXPECT_EQ(sections({"netG.w", "netG_ema.w", "optimizerG.state.0.exp_avg", "D_optim.state.0.exp_avg"}), "model 1/8 optimizer 2/16 ema 1/8 ");
-  EXPECT_EQ(sections({"model_ema.w", "state_dict.model_ema.w", "state_dict.model.w", "netEMA.w", "shadow_params.0"}), "model 1/8 ema 4/32 ");
+  EXPECT_EQ(sections({"netG.w", "netG_ema.w", "optimizerG.state.0.exp_avg", "D_optim.state.0.exp_avg"}),
+            "model 1/8 optimizer 2/16 ema 1/8 ");
+  EXPECT_EQ(sections({"model_ema.w", "state_dict.model_ema.w", "state_dict.model.w", "netEMA.w", "shadow_params.0"}),
+            "model 1/8 ema 4/32 ");
   EXPECT_EQ(sections({"state.0.exp_avg", "state.1.exp_avg"}), "optimizer 2/16 ");
   EXPECT_EQ(sections({"state.w"}), "model 1/8 ");
   Checkpoint by_name = checkpoint_of({"state.layer.w.exp_avg"});
@@ -102,7 +105,8 @@ TEST(Wrappers, AreSeenWhereverTheyStandInNamesOfAnyLength) {
   for (std::size_t before = 1; before < 40; ++before)
     for (std::size_t behind = 1; behind < 40; ++behind) {
       const std::string front(before, 'm'), rest(behind, 'o');
-      const std::string wrapped = concat(front, "._orig_mod.", rest), own = concat(front, ".", rest, "._orig_mod"), plain = concat(front, rest, ".", front);
+      const std::string wrapped = concat(front, "._orig_mod.", rest), own = concat(front, ".", rest, "._orig_mod"),
+                        plain = concat(front, rest, ".", front);
       Checkpoint checkpoint = checkpoint_of({wrapped, own, plain});
       note_wrappers(checkpoint);
       ASSERT_EQ(checkpoint.findings.list().size(), 1u) << before << ' ' << behind;
