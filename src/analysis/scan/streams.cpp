@@ -75,6 +75,21 @@ bool is_named_as_pickle(std::string_view file) {
   return dot != std::string_view::npos && std::ranges::find(kExtensions, lowered(file.substr(dot + 1))) != std::end(kExtensions);
 }
 
+/// True when `plain`, which goes on with a nested pickle's opcodes as its own, imports what `nested` imports but for the module, which
+/// comes from another memo: honest arrays of objects make it ask somebody else for numpy's dtype.
+bool mixes_memos_only(const pickle::Graph& plain, const pickle::Graph& nested) {
+  auto same = nested.events().begin();
+  for (const pickle::Event& event : plain.events()) {
+    if (event.offset < nested.begin_offset() || event.kind != pickle::EventKind::import_) continue;
+    same = std::find_if(same, nested.events().end(), [&](const pickle::Event& e) { return e.offset >= event.offset; });
+    if (same == nested.events().end() || same->offset != event.offset || same->kind != pickle::EventKind::import_) return false;
+    const pickle::GlobalName taken = plain.mapped_global(event.node), meant = nested.mapped_global(same->node);
+    if (taken.name != meant.name || find_benign(meant.module, meant.name).rule == Rule::none) return false;
+    if (judge_danger(taken.module, taken.name).verdict == Verdict::dangerous) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<bool> is_blank(const ByteSource& source, std::uint64_t begin) {
@@ -116,7 +131,8 @@ void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_
   constexpr std::uint64_t kMostReadTwice = std::uint64_t{64} << 20;
   if (first_array) {
     pickle::Graph plain = pickle::parse(stream.bytes.view(), limits);
-    if (acts(plain, *first_array)) stream.others.push_back({std::move(plain), *first_array});
+    const bool told = !stream.nested.empty() && stream.nested[0].begin_offset() == *first_array && mixes_memos_only(plain, stream.nested[0]);
+    if (!told && acts(plain, *first_array)) stream.others.push_back({std::move(plain), *first_array});
   }
   if (!stream.graph.crosses_frame() || stream.bytes.view().size() > kMostReadTwice) return;
   auto reading = pickle::read_buffered(stream.bytes.view());

@@ -348,7 +348,8 @@ void Machine::skip_raw(Node object) {
   if (skip == 0 && size == 0) return;
   if (!within(skip, size, left)) {
     data.ends_early = true;
-    return fail(Code::truncated, concat("is followed by ", size, " bytes of an array, ", left, " are left"));
+    return fail(Code::truncated, size == ~std::uint64_t{0} ? std::string("is followed by an array whose size cannot be told")
+                                                           : concat("is followed by ", size, " bytes of an array, ", left, " are left"));
   }
   const std::size_t at = position + static_cast<std::size_t>(skip);
   if (kind(object) == Kind::call) {
