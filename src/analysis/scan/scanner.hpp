@@ -140,6 +140,7 @@ class Scanner {
   Result<void> scan_text(const Piece& piece, Row row);
   void judge_source(const Piece& piece, Row row, std::string_view text);
   void judge_json(const Piece& piece, Row row, ByteView text);
+  void judge_yaml(const Piece& piece, Row row, std::string_view text);
   void tell_template(const Piece& piece, Row row, std::string_view word, std::optional<std::uint64_t> position = {});
   /// What is of no kind that is looked into: the scan is incomplete; pickles in it are told.
   Result<void> scan_unknown(const Piece& piece, Row row, const Known& known);

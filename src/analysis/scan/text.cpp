@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text: nothing of it runs by being read, with four exceptions. A torch package's loader runs its Python source, TorchScript can write
-// files, Keras builds what its configuration names, and a chat template is Jinja, which some programs render without a sandbox.
+// Text: nothing of it runs by being read, with five exceptions. A torch package's loader runs its Python source, TorchScript can write
+// files, Keras builds what its configuration names, a chat template is Jinja, which some programs render without a sandbox, and YAML has
+// tags for Python objects, which some programs let it make.
 #include <algorithm>
 
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/templates.hpp"
+#include "analysis/scan/yaml_tags.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
@@ -166,6 +168,32 @@ void Scanner::judge_json(const Piece& piece, Row row, ByteView text) {
   }
 }
 
+/// Python objects that YAML's tags name.
+void Scanner::judge_yaml(const Piece& piece, Row row, std::string_view text) {
+  constexpr std::size_t kMost = 1000;
+  std::size_t from = 0;
+  for (std::size_t n = 0; n < kMost; ++n) {
+    const auto tag = find_python_tag(text, from);
+    if (!tag) return;
+    from = static_cast<std::size_t>(tag->end);
+    if (tag->kind == "prefix") {
+      raise(row, Verdict::unknown);
+      find(row, piece, Code::unknown_import, "shortens YAML tags, which may then name any Python object for an unsafe loader", tag->at);
+      continue;
+    }
+    const Judgement judged = judge_path(tag->name);
+    if (judged.verdict == Verdict::clean && !is_restricted(judged.rule)) continue;
+    const bool dangerous = judged.verdict == Verdict::dangerous;
+    raise(row, dangerous ? Verdict::dangerous : Verdict::unknown);
+    find(row, piece, dangerous ? Code::dangerous_import : Code::unknown_import,
+         concat("has a YAML tag by which an unsafe loader imports ", escape(tag->name, 200), ", which ",
+                judged.why.empty() ? "is given what the file says" : judged.why),
+         tag->at);
+  }
+  mark(row, Status::incomplete);
+  find(row, piece, Code::limit_exceeded, concat("more than ", kMost, " YAML tags name Python objects"), from);
+}
+
 /// Source that a loader would run or compile.
 void Scanner::judge_source(const Piece& piece, Row row, std::string_view text) {
   if (piece.runs_source && piece.name.ends_with(".py") && text.find_first_not_of(" \t\r\n") != std::string_view::npos) {
@@ -196,10 +224,12 @@ Result<void> Scanner::scan_text(const Piece& piece, Row row) {
   judge_source(piece, row, text);
   // A key may be spelled with escapes.
   const auto has = [text](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  const std::string name = lowered(piece.name.empty() ? file_name_ : std::string_view(piece.name));
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) judge_yaml(piece, row, text);
   const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // Python's reader steps over it
   if (report_.members[row].kind == "json" && (has("class_name") || has("chat_template") || has("\\u00")))
     judge_json(piece, row, source.view().from(mark));
-  else if (is_named_as_template(piece.name.empty() ? file_name_ : std::string_view(piece.name))) {
+  else if (is_named_as_template(name)) {
     const std::string_view word = reaching_word(text);
     if (!word.empty()) tell_template(piece, row, word, static_cast<std::uint64_t>(word.data() - text.data()));
   }
