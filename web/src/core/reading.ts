@@ -5,6 +5,8 @@ import type { ModelFile, ReadMode } from './protocol.js';
 
 const BLOCK = 4 * 2 ** 20;
 const KEPT = 8; // blocks: 32 MiB a worker
+/** For headers here and there: neighbours still cost nothing, but little is read in vain. */
+export const SMALL_BLOCK = 256 * 1024;
 
 // lib.dom has no worker globals beside the page's.
 declare class FileReaderSync {
@@ -23,14 +25,17 @@ export class BlockCache {
   /** Few places far apart are about to be read: just what is asked for then. */
   sparse = false;
 
-  constructor(private readonly kept = KEPT) {}
+  constructor(
+    private readonly kept = KEPT,
+    private readonly size = BLOCK,
+  ) {}
 
   read(key: string, blob: Blob, offset: number, out: Uint8Array): void {
     if (this.sparse) return this.readPlainly(blob, offset, out);
     for (let done = 0; done < out.length; ) {
       const at = offset + done;
-      const block = this.block(key, blob, Math.floor(at / BLOCK));
-      const part = block.subarray(at % BLOCK, (at % BLOCK) + out.length - done);
+      const block = this.block(key, blob, Math.floor(at / this.size));
+      const part = block.subarray(at % this.size, (at % this.size) + out.length - done);
       if (part.length === 0) throw new ShorterFile();
       out.set(part, done);
       done += part.length;
@@ -50,7 +55,7 @@ export class BlockCache {
     const name = `${number} ${key}`;
     let block = this.blocks.get(name);
     if (block === undefined) {
-      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * BLOCK, (number + 1) * BLOCK)));
+      block = new Uint8Array(this.reader.readAsArrayBuffer(blob.slice(number * this.size, (number + 1) * this.size)));
       this.bytesRead += block.length;
       if (this.blocks.size >= this.kept) this.blocks.delete(this.blocks.keys().next().value!);
     } else {

@@ -9,7 +9,7 @@ import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatma
 import { StatsJob } from '../../../bindings/wasm/src/stats.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
 import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Part, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
-import { BlockCache, canRead, ShorterFile, sourceOf } from './reading.js';
+import { BlockCache, canRead, SMALL_BLOCK, ShorterFile, sourceOf } from './reading.js';
 
 interface Model {
   files: Files;
@@ -20,6 +20,9 @@ interface Model {
 }
 
 const cache = new BlockCache();
+/** Of scans: headers and pickles, here and there. */
+const scanCache = new BlockCache(64, SMALL_BLOCK);
+const bytesRead = () => cache.bytesRead + scanCache.bytesRead;
 const models = new Map<number, Model>();
 let core: Core;
 let mode: ReadMode = 'worker';
@@ -40,9 +43,9 @@ function readByPage(blob: Blob, offset: number, length: number): Promise<ArrayBu
 
 // --- models
 
-function filesOf(model: number, set: ModelFiles): { files: Files; mode: ReadMode } {
+function filesOf(model: number, set: ModelFiles, blocks = cache): { files: Files; mode: ReadMode } {
   mode = set.files.every((file) => file.blob.size === 0 || canRead(file.blob)) ? 'worker' : 'page';
-  const sources = set.files.map((file) => sourceOf(model, file, mode, cache, readByPage));
+  const sources = set.files.map((file) => sourceOf(model, file, mode, blocks, readByPage));
   return { files: new Files(core, sources, { label: set.label, whole: set.whole }), mode };
 }
 
@@ -149,7 +152,7 @@ async function runOnTwo<T>(a: Model, b: Model, steps: Steps<T>): Promise<T> {
 }
 
 async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<'scan'>> {
-  const { files } = filesOf(-1, set);
+  const { files } = filesOf(-1, set, scanCache);
   const documents: Result<'scan'> = [];
   try {
     for (const [i, file] of set.files.entries()) {
@@ -158,7 +161,7 @@ async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<
     }
   } finally {
     files.free();
-    cache.forget();
+    scanCache.forget();
   }
   return documents;
 }
@@ -234,6 +237,7 @@ const answers: Answers = {
     const { files, checkpoint } = modelOf(id);
     const steps = checkpoint.statsOf(everyTensor(checkpoint), { sample, quantiles: false }, (tensor, stats) => tell([tensor, stats]), watch);
     await (sample ? runSparsely(files, steps) : run(files, steps));
+    cache.forget(); // nothing of it is read again soon
     return true;
   },
   cost: ({ model: id, sample }) => {
@@ -286,7 +290,7 @@ async function call(id: number, method: Method, args: unknown): Promise<void> {
   let last = 0;
   let progress = { done: 0, of: 0 };
   const parts: unknown[] = [];
-  const say = () => post({ type: 'progress', id, progress, parts: parts.splice(0), bytesRead: cache.bytesRead });
+  const say = () => post({ type: 'progress', id, progress, parts: parts.splice(0), bytesRead: bytesRead() });
   const watch: Watch = (done, of) => {
     progress = { done, of };
     const now = performance.now();
@@ -298,9 +302,9 @@ async function call(id: number, method: Method, args: unknown): Promise<void> {
     const answer = answers[method] as (args: unknown, watch: Watch, tell: (part: unknown) => void) => unknown;
     const result = await answer(args, watch, (part) => parts.push(part));
     if (parts.length > 0) say();
-    post({ type: 'result', id, result, bytesRead: cache.bytesRead, mode });
+    post({ type: 'result', id, result, bytesRead: bytesRead(), mode });
   } catch (error) {
-    post({ type: 'failure', id, failure: failureOf(error), bytesRead: cache.bytesRead });
+    post({ type: 'failure', id, failure: failureOf(error), bytesRead: bytesRead() });
   }
 }
 
