@@ -44,6 +44,7 @@ function oddNodes(root: TreeNode, most: number): OddNode[] {
   return found;
 }
 
+const SOON = 200; // milliseconds
 const MOST_ODD = 8;
 const MOST_CALLS = 3;
 
@@ -120,7 +121,8 @@ export class Overview extends AppElement {
   private standsOut(model: OpenModel): TemplateResult {
     if (model !== this.seen) {
       this.seen = model;
-      queueMicrotask(() => void this.app.scan().then(() => this.app.lookAround()));
+      // Whoever opens a tensor at once goes first.
+      setTimeout(() => void this.app.scan().then(() => this.app.lookAround()), SOON);
     }
     const odd = oddNodes(model.tree, MOST_ODD);
     const { stats, state } = model.measured;
