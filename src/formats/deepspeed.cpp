@@ -453,9 +453,8 @@ bool is_state_name(std::string_view name) {
 Probe probe_deepspeed(const ProbeInput&) { return {}; }
 
 Result<Checkpoint> open_deepspeed(const OpenInput& input) {
-  const std::size_t slash = input.name.rfind('/');
-  ASSAY_TRY(auto checkpoint,
-            open_in(input.files, std::string(input.name.substr(0, slash == std::string_view::npos ? 0 : slash + 1)), input.limits));
+  const std::string folder(input.name.substr(0, input.name.rfind('/') + 1));  // "" where there is none
+  ASSAY_TRY(auto checkpoint, open_in(input.files, folder, input.limits));
   if (checkpoint) return *std::move(checkpoint);
   return fail(Code::unknown_format, "no files of a ZeRO checkpoint beside it");
 }
@@ -466,13 +465,12 @@ Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, st
     return std::ranges::any_of(entries, [&](const FileSet::Entry& entry) { return !entry.folder && test(entry.name); });
   };
   if (has(is_state_name)) return open_in(files, "", limits);
-  if (!has([](std::string_view name) { return name == "latest"; })) {
-    // The last of the steps that were saved.
-    std::string_view last;
-    for (const FileSet::Entry& entry : entries)
-      if (entry.folder && entry.name.starts_with(kStep) && (last.empty() || natural_less(last, entry.name))) last = entry.name;
-    return last.empty() ? Result<std::optional<Checkpoint>>(std::nullopt) : open_in(files, concat(last, '/'), limits);
-  }
+  // The last of the steps that were saved.
+  std::string_view last;
+  for (const FileSet::Entry& entry : entries)
+    if (entry.folder && entry.name.starts_with(kStep) && (last.empty() || natural_less(last, entry.name))) last = entry.name;
+  const auto open_last = [&] { return last.empty() ? Result<std::optional<Checkpoint>>(std::nullopt) : open_in(files, concat(last, '/'), limits); };
+  if (!has([](std::string_view name) { return name == "latest"; })) return open_last();
   ASSAY_TRY(const auto source, files.open("latest"));
   ASSAY_TRY(const ByteBlock text, source->fetch(0, std::min(source->size(), kTagBytes)));
   std::string_view tag = text.view().text();
@@ -482,7 +480,15 @@ Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, st
     return std::nullopt;
   auto opened = open_in(files, concat(tag, '/'), limits);
   if (!opened && opened.error().code() == Code::path_escapes) return std::nullopt;
-  if (!opened || !*opened) return opened;
+  if (!opened) return opened;
+  if (!*opened) {
+    opened = open_last();
+    if (!opened || !*opened) return opened;
+    (*opened)->add(Finding(Code::stale_index,
+                           concat("'latest' names ", quote(tag), ", in which there are no files of a ZeRO checkpoint; ", quote(last), " was opened, the last step that is there"),
+                           Where{.file = "latest"}));
+    tag = last;
+  }
   MetadataEntry entry;
   entry.kind = MetadataEntry::Kind::text;
   entry.key = "tag";

@@ -83,6 +83,7 @@ class Merger {
   std::vector<std::uint32_t> shard_of_tensor_;  // by index into set_.tensors
   std::vector<std::uint32_t> promised_;         // by index file: the shard
   std::optional<IndexNames> entries_;
+  std::vector<std::uint32_t> file_of_entry_;    // of a name that is there twice, the first entry has the last one's, as in Python
   std::vector<std::uint32_t> entry_of_tensor_;  // its entry in the index, or kNone
   std::vector<bool> lost_;                      // by tensor: another copy counts
   std::set<std::tuple<std::string_view, MetadataEntry::Kind, std::string_view>> metadata_;
@@ -113,13 +114,17 @@ void Merger::read_index() {
   for (std::uint32_t i = 0; i < shards_.size(); ++i) shards.emplace(shards_[i].name, i);
   for (const std::string_view file : index.files) promised_.push_back(shards.at(file));
   entries_.emplace(index);
+  for (const ShardIndex::Entry& entry : index.entries) file_of_entry_.push_back(entry.file);
   Names twice;
-  for (const std::uint32_t entry : entries_->repeated()) twice.add(index.entries[entry].tensor);
+  for (const std::uint32_t entry : entries_->repeated()) {
+    twice.add(index.entries[entry].tensor);
+    file_of_entry_[entries_->find(index.entries[entry].tensor)] = index.entries[entry].file;
+  }
   set_.tensors.reserve(index.entries.size());
   set_.storages.reserve(index.entries.size());
   entry_of_tensor_.reserve(index.entries.size());
   if (twice.count == 0) return;
-  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice: ", twice.shown()),
+  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice, and the last counts: ", twice.shown()),
                   Where{.file = plan_.index_name});
   finding.severity = Severity::warning;
   set_.add(std::move(finding));
@@ -239,7 +244,7 @@ Result<void> Merger::find_copies() {
                                                : names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
     if (first == kNone || shard_of_tensor_[first] == shard_of_tensor_[i]) continue;
     const std::uint32_t best = winners.contains(first) ? winners[first] : first;
-    const bool promised_here = entry != kNone && promised_[plan_.index->entries[entry].file] == shard_of_tensor_[i];
+    const bool promised_here = entry != kNone && promised_[file_of_entry_[entry]] == shard_of_tensor_[i];
     const std::uint32_t winner = promised_here ? i : best, loser = promised_here ? best : i;
     winners[first] = winner;
     lost_[loser] = true;
@@ -314,7 +319,7 @@ void Merger::compare_with_index() {
       continue;
     }
     found[entry] = true;
-    const Shard& promised = shards_[promised_[index.entries[entry].file]];
+    const Shard& promised = shards_[promised_[file_of_entry_[entry]]];
     if (&promised == &shards_[holder]) continue;
     set_.add(Finding(
         Code::wrong_shard,
@@ -324,7 +329,7 @@ void Merger::compare_with_index() {
   }
   for (std::uint32_t i = 0; i < index.entries.size(); ++i) {
     if (found[i] || entries_->find(index.entries[i].tensor) != i) continue;
-    Shard& promised = shards_[promised_[index.entries[i].file]];
+    Shard& promised = shards_[promised_[file_of_entry_[i]]];
     promised.lost.add(index.entries[i].tensor);
     if (promised.state == State::opened)
       set_.add(Finding(

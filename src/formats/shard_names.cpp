@@ -73,7 +73,7 @@ std::optional<int> weights_rank(std::string_view name) {
 
 int role_rank(std::string_view name) {
   const auto starts = [&](std::string_view word) { return name.starts_with(word); };
-  if (std::ranges::any_of(kSideFiles, starts)) return 3;
+  if (std::ranges::any_of(kSideFiles, starts)) return kSideFile;
   if (starts("consolidated")) return 2;
   const auto usual = [&](std::string_view word) {
     return starts(word) && name.size() > word.size() && (name[word.size()] == '.' || name[word.size()] == '-');

@@ -31,7 +31,8 @@ bool is_index_name(std::string_view name);
 inline bool is_apple_double_name(std::string_view name) { return name.starts_with("._"); }
 /// By extension: 0 safetensors, 1 torch, 2 other weights; nothing for other files.
 std::optional<int> weights_rank(std::string_view name);
-/// Among weights: 0 the usual names of a model, 1 others, 2 a second copy (consolidated), 3 training state and the like.
+/// Among weights: 0 the usual names of a model, 1 others, 2 a second copy (consolidated), kSideFile training state and the like.
+inline constexpr int kSideFile = 3;
 int role_rank(std::string_view name);
 /// True for a path that could leave its folder: absolute, with a drive letter, or with "..".
 bool leaves_folder(std::string_view path);

@@ -35,8 +35,11 @@ struct Candidate {
   std::vector<std::string> names;
   std::optional<NumberedName> numbering;  // refers into the listing
 
-  /// Better ones first: safetensors before torch, models before side files, then by name.
-  auto rank() const { return std::tuple(*weights_rank(names.front()), role_rank(names.front())); }
+  /// Better ones first: models before training state, safetensors before torch, usual names before others, then by name.
+  auto rank() const {
+    const int role = role_rank(names.front());
+    return std::tuple(role >= kSideFile, *weights_rank(names.front()), role);
+  }
 };
 
 class Folder {
@@ -63,6 +66,7 @@ class Folder {
   Result<Checkpoint> open_candidate(const Candidate& candidate);
   Result<Checkpoint> open_best(std::vector<Candidate> found);
   Error no_weights() const;
+  std::string latest_tag() const;
   void note_strays(Checkpoint& checkpoint, const std::set<std::string_view>& used) const;
   void note_side_files(Checkpoint& checkpoint) const;
 
@@ -248,6 +252,16 @@ Result<Checkpoint> Folder::open() {
   return checkpoint;
 }
 
+/// What 'latest' says, in quotes.
+std::string Folder::latest_tag() const {
+  constexpr std::uint64_t kMost = 100;
+  const auto source = files_.open("latest");
+  const auto text = source ? (*source)->fetch(0, std::min((*source)->size(), kMost)) : Result<ByteBlock>(fail(Code::io_error, ""));
+  if (!text) return "a folder";
+  const std::string_view tag = text->view().text();
+  return quote(tag.substr(0, tag.find_first_of("\r\n")));
+}
+
 Error Folder::no_weights() const {
   std::string what = entries_.empty() ? "an empty folder" : "no weights in this folder; it holds ";
   std::vector<std::string> names;
@@ -258,8 +272,13 @@ Error Folder::no_weights() const {
   if (names.size() > kFilesShown) what += concat(" and ", names.size() - kFilesShown, " more");
   names.resize(std::min(names.size(), kFilesListed));
   Error error = Error(Code::unknown_format, std::move(what)).fact("files", std::move(names));
+  const auto parts = std::ranges::count_if(entries_, [](const FileSet::Entry& entry) { return !entry.folder && entry.name.ends_with(".distcp"); });
+  if (parts > 0)
+    return std::move(Error(Code::missing_metadata,
+                           concat(counted(static_cast<std::uint64_t>(parts), "file", "files"), " of a distributed checkpoint without .metadata, which says what is in them"))
+                         .advise("get .metadata of the same save; it is written last, so that a save that was stopped has none"));
   if (has("model_index.json")) error = std::move(error).advise("a diffusers pipeline; open one of its folders");
-  else if (has("latest")) error = std::move(error).advise("its file 'latest' names a folder in which there are no files of a ZeRO checkpoint");
+  else if (has("latest")) error = std::move(error).advise(concat("its file 'latest' names ", latest_tag(), ", in which there are no files of a ZeRO checkpoint; get that folder too"));
   return error;
 }
 
@@ -267,7 +286,7 @@ Error Folder::no_weights() const {
 void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view>& used) const {
   std::vector<const FileSet::Entry*> strays;
   for (const FileSet::Entry& entry : entries_)
-    if (!entry.folder && !used.contains(entry.name) && weights_rank(entry.name) && role_rank(entry.name) < 3) strays.push_back(&entry);
+    if (!entry.folder && !used.contains(entry.name) && weights_rank(entry.name) && role_rank(entry.name) < kSideFile) strays.push_back(&entry);
   if (strays.size() <= kFilesShown) {
     for (const FileSet::Entry* entry : strays)
       checkpoint.add(
