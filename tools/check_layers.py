@@ -38,7 +38,7 @@ CODE = (".cpp", ".hpp", ".h", ".c", ".def", ".py", ".cmake", ".sh", ".js", ".mjs
 CODE_NAMES = ("CMakeLists.txt", "Makefile", "run")
 TEXT = CODE + (".md", ".in", ".json", ".html", ".css", ".yml")
 SKIPPED = {".git", "build", "__pycache__", "node_modules", "dist", "data", ".cache"}
-ALLOWED_HOSTS = re.compile(r"^(localhost|127\.0\.0\.1|([a-z0-9-]+\.)*example\.(com|org)|www\.w3\.org|huggingface\.co|(git-lfs|hawser)\.github\.com|(www\.)?apache\.org)$")
+ALLOWED_HOSTS = re.compile(r"^(localhost|127\.0\.0\.1|([a-z0-9-]+\.)*example\.(com|org)|www\.w3\.org|json\.schemastore\.org|huggingface\.co|(git-lfs|hawser)\.github\.com|(www\.)?apache\.org)$")
 FORBIDDEN = [
     (re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w"), "a path of somebody's machine"),
     (re.compile(r"\b(?:TODO|FIXME|XXX)\b"), "unfinished work"),

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "bytes/sigbus_native.hpp"
+#include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "report/scan_report.hpp"
 
@@ -26,6 +27,7 @@ ScannedFile not_scanned(std::string path, Code code, std::string what) {
 /// The files to scan, those below folders in name order. What cannot be looked at is in the list with its reason.
 class Collector {
  public:
+  explicit Collector(std::vector<std::string> excluded) : excluded_(std::move(excluded)) {}
   void take(const std::string& word) {
     std::error_code failure;
     const fs::file_status status = fs::status(word, failure);
@@ -35,6 +37,8 @@ class Collector {
   std::vector<ScannedFile> files() { return std::move(files_); }
   /// Folders of git's own, which nothing is loaded from.
   const std::vector<std::string>& left_out() const { return left_out_; }
+  /// How many files and folders --exclude left out.
+  std::uint64_t excluded() const { return excluded_count_; }
 
  private:
   void walk(const fs::path& top) {
@@ -52,13 +56,21 @@ class Collector {
       std::vector<fs::path> below;
       for (; entry != fs::directory_iterator(); entry.increment(failure)) {
         if (failure) break;
-        take_entry(*entry, below);
+        if (is_excluded(top, entry->path())) ++excluded_count_;
+        else take_entry(*entry, below);
       }
       if (failure) files_.push_back(not_scanned(folder.string(), Code::io_error, concat("cannot list the whole folder: ", failure.message())));
       std::ranges::sort(below, std::greater<>());
       folders.insert(folders.end(), below.begin(), below.end());
     }
     std::ranges::stable_sort(files_, [](const ScannedFile& a, const ScannedFile& b) { return natural_less(a.path, b.path); });
+  }
+
+  /// By its own name, or by its path below the folder that was named.
+  bool is_excluded(const fs::path& top, const fs::path& path) const {
+    if (excluded_.empty()) return false;
+    const std::string name = path.filename().string(), below = path.lexically_relative(top).generic_string();
+    return std::ranges::any_of(excluded_, [&](const std::string& glob) { return glob_match(glob, name) || glob_match(glob, below); });
   }
 
   void take_entry(const fs::directory_entry& entry, std::vector<fs::path>& below) {
@@ -81,6 +93,8 @@ class Collector {
 
   std::vector<ScannedFile> files_;
   std::vector<std::string> left_out_;
+  std::vector<std::string> excluded_;
+  std::uint64_t excluded_count_ = 0;
 };
 
 void scan_one(ScannedFile& file, MapMode mode, const scan::Options& options) {
@@ -110,7 +124,7 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
     }
   };
   Progress progress(!context.quiet);
-  const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 32);
+  const std::size_t most = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
   std::vector<std::jthread> threads;
   for (std::size_t i = 1; i < std::min(most, files.size()); ++i) threads.emplace_back([&] { work(nullptr); });
   work(&progress);
@@ -121,10 +135,11 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
     if (file.error) file.report.status = scan::Status::incomplete;
 }
 
-void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out) {
-  if (files.size() == 1 && left_out.empty()) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
+void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out, std::uint64_t excluded) {
+  if (files.size() == 1 && left_out.empty() && excluded == 0) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
   report::write_scan_list(context.out, context.style, files, context.verbose);
   for (const std::string& folder : left_out) context.out.put(concat("not looked into: ", escape(folder), '\n'));
+  if (excluded > 0) context.out.put(concat("left out by --exclude: ", excluded, '\n'));
 }
 
 /// Findings of all files for the document's own list, each with its file.
@@ -145,7 +160,7 @@ void gather(Findings& all, const std::vector<ScannedFile>& files, bool several) 
 
 int run_scan(Context& context) {
   Answer answer(context);
-  Collector collector;
+  Collector collector(context.options.texts("--exclude"));
   for (const std::string& word : context.options.words()) collector.take(word);
   std::vector<ScannedFile> files = collector.files();
   if (files.empty()) return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
@@ -157,6 +172,11 @@ int run_scan(Context& context) {
 
   for (const std::string& folder : collector.left_out()) {
     Finding note(Code::unsupported, "git's own folder, which is not looked into; name it to have it scanned", {.file = folder});
+    note.severity = Severity::note;
+    answer.findings().add(std::move(note));
+  }
+  if (collector.excluded() > 0) {
+    Finding note(Code::unsupported, concat(counted(collector.excluded(), "file or folder was", "files and folders were"), " left out by --exclude"));
     note.severity = Severity::note;
     answer.findings().add(std::move(note));
   }
@@ -183,7 +203,7 @@ int run_scan(Context& context) {
     }
   } else {
     if (!several && files[0].error) return answer.fail(*files[0].error);
-    write_text(context, files, collector.left_out());
+    write_text(context, files, collector.left_out(), collector.excluded());
   }
   const int code = answer.done();
   if (code == kInterrupted || summary.verdict == scan::Verdict::clean) return code;

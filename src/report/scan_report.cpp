@@ -139,12 +139,13 @@ void write_location(JsonWriter& json, const std::string& path, const Where& wher
   json.key("artifactLocation").begin_object();
   json.key("uri").text(uri_of(path));
   json.end_object();
+  json.key("region").begin_object();
+  json.key("startLine").integer(1);  // viewers of source code show nothing without a line
   if (where.offset) {
-    json.key("region").begin_object();
     json.key("byteOffset").integer(*where.offset);
     json.key("byteLength").integer(where.length.value_or(1));
-    json.end_object();
   }
+  json.end_object();
   json.end_object();
   if (!where.member.empty()) {
     json.key("logicalLocations").begin_array();
@@ -169,6 +170,33 @@ void write_result(JsonWriter& json, const std::string& path, std::string_view ru
   json.end_object();
 }
 
+/// "dangerous import" for dangerous-import.
+std::string words_of(Code code) {
+  std::string words(code_name(code));
+  std::ranges::replace(words, '-', ' ');
+  return words;
+}
+
+void write_rule(JsonWriter& json, Code code) {
+  const auto text = [&](std::string_view key, std::string_view value) {
+    json.key(key).begin_object();
+    json.key("text").text(value);
+    json.end_object();
+  };
+  const std::string words = words_of(code);
+  const std::string_view hint = code_hint(code);
+  json.begin_object();
+  json.key("id").text(code_name(code));
+  json.key("name").text(words);
+  text("shortDescription", words);
+  text("fullDescription", concat(words, ": ", hint.empty() ? "what the result's own message says" : hint));
+  text("help", hint.empty() ? std::string_view("see what the file holds there; do not load it before that is clear") : hint);
+  json.key("defaultConfiguration").begin_object();
+  json.key("level").text(kLevels[static_cast<std::size_t>(code_severity(code))]);
+  json.end_object();
+  json.end_object();
+}
+
 }  // namespace
 
 void write_sarif(Writer& out, std::span<const ScannedFile> files) {
@@ -180,6 +208,7 @@ void write_sarif(Writer& out, std::span<const ScannedFile> files) {
   }
   JsonWriter json(out, 2);
   json.begin_object();
+  json.key("$schema").text("https://json.schemastore.org/sarif-2.1.0.json");
   json.key("version").text("2.1.0");
   json.key("runs").begin_array();
   json.begin_object();
@@ -188,19 +217,7 @@ void write_sarif(Writer& out, std::span<const ScannedFile> files) {
   json.key("name").text("assay");
   json.key("version").text(version());
   json.key("rules").begin_array();
-  for (const Code code : rules) {
-    json.begin_object();
-    json.key("id").text(code_name(code));
-    json.key("defaultConfiguration").begin_object();
-    json.key("level").text(kLevels[static_cast<std::size_t>(code_severity(code))]);
-    json.end_object();
-    if (!code_hint(code).empty()) {
-      json.key("help").begin_object();
-      json.key("text").text(code_hint(code));
-      json.end_object();
-    }
-    json.end_object();
-  }
+  for (const Code code : rules) write_rule(json, code);
   json.end_array();
   json.end_object();
   json.end_object();

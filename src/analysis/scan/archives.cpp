@@ -113,6 +113,10 @@ Result<void> Scanner::scan_zips(const Piece& piece, Row row) {
   if (begins.size() < 2) return scan_zip(piece, row);
   report_.members[row].kind = "zips";
   if (piece.name.empty()) weights_target_ = "/";
+  // Distributed checkpoints are such files; others hold what readers of the last archive never see.
+  if (!piece.name.empty() || !file_name_.ends_with(".distcp"))
+    find(row, piece, Code::ambiguous_archive,
+         concat(begins.size(), " archives stand one behind the other; what reads from the end finds the last, at ", begins.back()), begins.back());
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const WindowSource window(piece.source, begins[i], (i + 1 < begins.size() ? begins[i + 1] : piece.source.size()) - begins[i]);
     Piece inner{.source = window, .name = join(piece.name, concat("bytes at ", begins[i])), .base = {}, .depth = piece.depth};
@@ -270,7 +274,8 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
     }
     const WindowSource window(archive.source, *begin, std::min(left, std::max(member.packed_size, member.size)));
     const std::optional<std::uint64_t> base = archive.base ? std::optional(*archive.base + *begin) : std::nullopt;
-    return scan_inner(row, piece.over(window, base), storage, as_claimed ? member.crc : 0);
+    const bool whole = window.size() >= member.size;
+    return scan_inner(row, piece.over(window, base), storage, as_claimed && whole ? member.crc : 0);
   }
   ASSAY_TRY(const ByteBlock packed, archive.source.view(*begin, std::min(left, member.packed_size)));
   return scan_unpacked(archive, row, member, packed.view(), piece, storage, method);
@@ -307,7 +312,8 @@ Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Me
     report_.members[add_row(inner, "npy")].size = member.size;
     return {};
   }
-  return scan_inner(row, inner, storage, as_claimed && !only_front ? member.crc : 0);
+  // Of what was not unpacked to its end nothing can be said against its check sum.
+  return scan_inner(row, inner, storage, as_claimed && !only_front && !unpacked.broken ? member.crc : 0);
 }
 
 /// True when a front part looks like something that may run: a pickle, or a container of some.

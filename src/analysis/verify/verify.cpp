@@ -235,6 +235,13 @@ Finding mismatch(const Checkpoint& checkpoint, const MemberCheck& member) {
   return finding;
 }
 
+/// What opening has found already: it holds the main pickle against its check sum.
+bool is_told(const Checkpoint& checkpoint, const Finding& mismatch) {
+  return std::ranges::any_of(checkpoint.findings.list(), [&](const Finding& finding) {
+    return finding.code == mismatch.code && finding.where.member == mismatch.where.member && finding.where.file == mismatch.where.file;
+  });
+}
+
 Finding unreadable(const Checkpoint& checkpoint, const MemberCheck& member) {
   const std::string name = quote(member.member.name);
   const std::string& what = member.unread->what();
@@ -262,7 +269,7 @@ Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findin
     } else {
       Finding finding = mismatch(checkpoint, member);
       wrong(check, finding.message);
-      findings.add(std::move(finding));
+      if (!is_told(checkpoint, finding)) findings.add(std::move(finding));
     }
   }
   if (bad == 0 && good == 0)
