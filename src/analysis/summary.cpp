@@ -57,9 +57,15 @@ bool share_parameters(const Checkpoint& checkpoint, Summary& summary) {
     else summary.shares[i].parameters = distinct_elements(tensors[i]);
   }
   sort_stable(shared, [&](std::uint32_t a, std::uint32_t b) { return view_less(tensors, a, b); });
-  for (std::size_t i = 0; i < shared.size(); ++i)
-    if (i == 0 || !same_view(tensors[shared[i - 1]], tensors[shared[i]]))
+  for (std::size_t i = 0, first = 0; i < shared.size(); ++i) {
+    if (i == 0 || !same_view(tensors[shared[i - 1]], tensors[shared[i]])) {
+      first = i;
       summary.shares[shared[i]].parameters = distinct_elements(tensors[shared[i]]);
+    } else if (tensors[shared[i]].numel > 0) {
+      summary.ties.push_back({shared[i], shared[first]});
+    }
+  }
+  sort_stable(summary.ties, [](const Summary::Tie& a, const Summary::Tie& b) { return a.tensor < b.tensor; });
   return any_shared;
 }
 

@@ -33,6 +33,10 @@ struct Summary {
   std::uint64_t file_size = 0;     ///< of all files
   std::vector<DTypeCount> dtypes;  ///< by falling bytes, then by name
   std::vector<Share> shares;       ///< per tensor, in Checkpoint::tensors' order
+  struct Tie {
+    std::uint32_t tensor, to;  ///< indices: it is the same view of the same storage as this earlier one
+  };
+  std::vector<Tie> ties;           ///< by tensor
 };
 
 /// Cost: linear in the tensors and their dimensions.

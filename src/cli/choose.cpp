@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/cut.hpp"
 #include "analysis/select.hpp"
 #include "analysis/tree.hpp"
+#include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -56,6 +58,17 @@ std::optional<Error> why_unreadable(const Checkpoint& checkpoint, const Tensor& 
     if (finding.where.offset) error = std::move(error).at(*finding.where.offset);
     for (const Fact& fact : finding.facts) error = std::move(error).fact(fact.key, fact.value);
     return error;
+  }
+  if (tensor.storage == kNone) return std::nullopt;
+  // A file that is cut says so once, for all of its tensors.
+  const CheckpointFile* const file = checkpoint.file_of(tensor);
+  const Storage& storage = checkpoint.storages[tensor.storage];
+  for (const analysis::Cut& cut : analysis::cuts(checkpoint)) {
+    if (file == nullptr || cut.file != file->name) continue;
+    Error error(Code::truncated, concat("the file has ", grouped(cut.size), " bytes, the tensor's are from ", grouped(storage.offset), " to ",
+                                        grouped(checked_add(storage.offset, storage.nbytes).value_or(storage.offset))));
+    if (checkpoint.files.size() > 1) error = std::move(error).in_file(cut.file);
+    return std::move(std::move(error).of_tensor(tensor.name)).at(storage.offset);
   }
   return std::nullopt;
 }

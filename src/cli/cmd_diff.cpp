@@ -223,7 +223,7 @@ int run_diff(Context& context) {
 
   const std::vector<std::uint32_t> same = same_files(*a, *b);
   options->same_file = same;
-  const std::size_t threads = thread_count(static_cast<std::size_t>(context.options.number("--jobs", 0)));
+  const std::size_t threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
   Progress progress(!context.quiet);
   analysis::Matching matching = analysis::match_names(a->checkpoint, b->checkpoint);
   if (context.options.has("--heatmap")) return draw_difference(context, answer, *a, *b, matching);

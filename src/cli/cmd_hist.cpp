@@ -41,7 +41,7 @@ void for_all(const Context& context, Checkpoint& checkpoint, std::vector<report:
   std::vector<std::optional<Error>> errors(rows.size());
   std::vector<char> done(rows.size());
   in_parallel(
-      rows.size(), thread_count(static_cast<std::size_t>(context.options.number("--jobs", 0))),
+      rows.size(), thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
       [&](std::size_t i) {
         if (auto worked = work(rows[i]); !worked) errors[i] = std::move(worked).error();
         done[i] = 1;
@@ -62,10 +62,18 @@ bool whole_numbers(std::span<const report::HistRow> rows) {
   });
 }
 
+constexpr std::uint64_t kMostBins = 1u << 20, kMostLines = 100;
+
+Result<void> check_range(const Context& context, std::string_view flag, std::uint64_t least, std::uint64_t most) {
+  const std::uint64_t value = context.options.number(flag, least);
+  if (value >= least && value <= most) return {};
+  return fail(Code::usage, concat(flag, " takes a number from ", least, " to ", most, ", not ", value));
+}
+
 std::size_t bins_wanted(const Context& context, std::span<const report::HistRow> rows) {
   constexpr std::size_t kJson = 100;
   if (context.options.has("--bins"))
-    return static_cast<std::size_t>(std::clamp<std::uint64_t>(context.options.number("--bins", kJson), 1, 1u << 20));
+    return static_cast<std::size_t>(context.options.number("--bins", kJson));
   if (context.mode != Mode::text) return kJson;
   if (rows.size() == 1) return report::hist_columns(context.style.width);
   std::size_t names = 0;
@@ -75,6 +83,8 @@ std::size_t bins_wanted(const Context& context, std::span<const report::HistRow>
 }
 
 Result<void> answer_hist(Context& context, Answer& answer, Checkpoint& checkpoint) {
+  ASSAY_CHECK(check_range(context, "--bins", 1, kMostBins));
+  ASSAY_CHECK(check_range(context, "--height", 1, kMostLines));
   const analysis::Scale scale = *analysis::scale_from_name(context.options.text("--scale", "linear"));
   ASSAY_TRY(const std::optional<Range> range, range_of(context, scale));
   ASSAY_TRY(
@@ -101,7 +111,7 @@ Result<void> answer_hist(Context& context, Answer& answer, Checkpoint& checkpoin
   });
 
   const report::HistLook look{
-      .height = static_cast<std::size_t>(std::clamp<std::uint64_t>(context.options.number("--height", rows.size() == 1 ? 10 : 1), 1, 100)),
+      .height = static_cast<std::size_t>(context.options.number("--height", rows.size() == 1 ? 10 : 1)),
       .log_counts = context.options.has("--log-counts"),
       .columns = report::hist_columns(context.style.width)};
   if (context.mode == Mode::text) {

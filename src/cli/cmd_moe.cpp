@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "analysis/model_config.hpp"
 #include "analysis/moe.hpp"
 #include "base/text.hpp"
@@ -26,6 +28,9 @@ Result<void> check_plan(const Options& options, const analysis::Moe& moe) {
   if (keep == 0) return fail(Code::usage, "--plan keeps at least 1 expert");
   if (moe.top_k && keep < *moe.top_k)
     return fail(Code::usage, concat("--plan ", keep, " keeps fewer experts than the router chooses for each token, ", *moe.top_k));
+  std::uint64_t most = 0;
+  for (const analysis::MoeLayer& layer : moe.layers) most = std::max<std::uint64_t>(most, layer.experts.size());
+  if (most > 0 && keep > most) return fail(Code::usage, concat("--plan ", keep, " keeps more experts than a layer has, ", most));
   return {};
 }
 

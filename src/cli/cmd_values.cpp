@@ -129,6 +129,9 @@ int run_head(Context& context) {
   if (rows->size() == 1) {
     const Tensor& tensor = checkpoint.tensors[(*rows)[0]];
     if (const auto error = why_unreadable(checkpoint, tensor)) return answer.fail(*error);
+    if (const std::uint64_t from = context.options.number("--from", 0); from >= tensor.numel && from > 0)
+      return answer.fail(std::move(Error(Code::usage, concat("--from ", from, " is behind the last element of ", quote(tensor.name), ", which has ", tensor.numel)))
+                             .advise("elements are counted from 0"));
     if (auto reader = TensorReader::open(checkpoint, tensor); !reader) return answer.fail(std::move(std::move(reader).error()).of_tensor(tensor.name));
   }
   const Cut cut = [](const Context& c, const Tensor& tensor) {

@@ -106,7 +106,7 @@ class Runner {
  public:
   Runner(const Context& context, Pass& pass, const std::vector<bool>& hashed)
       : pass_(pass),
-        threads_(thread_count(static_cast<std::size_t>(context.options.number("--jobs", 0)))),
+        threads_(thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)))),
         progress_(!context.quiet),
         hashes_(hashed.size()) {
     for (std::size_t i = 0; i < hashed.size(); ++i)

@@ -17,7 +17,7 @@ constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors:
 constexpr Flag kColumns = {"--columns", 'c', Value::text, "LIST", "the columns of the table: name,role,size; a wrong one lists them all. Only for text"};
 constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
 constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
-constexpr Flag kThreads = {"--threads", 0, Value::number, "N", "threads; as many as processors without it, at most 8. The numbers are the same for any N"};
+constexpr Flag kThreads = {"--threads", 'j', Value::number, "N", "threads; as many as processors without it, at most 8. The answer is the same for any N"};
 constexpr Flag kDepth = {"--depth", 'd', Value::number, "N", "at most N levels"};
 
 constexpr Flag kRange = {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"};
@@ -25,7 +25,6 @@ constexpr Flag kSize = {"--size", 0, Value::text, "RxC", "at most R rows and C c
 constexpr Flag kAs = {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"};
 constexpr Flag kTheme = {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"};
 constexpr Flag kOutput = {"--output", 'o', Value::path, "FILE", "write a PNG file instead"};
-constexpr Flag kJobs = {"--jobs", 'j', Value::number, "N", "threads; as many as processors without it, at most 8"};
 constexpr Flag kForce = {"--force", 'f', Value::none, "", "replace a file that is there"};
 
 constexpr Argument kFileOnly[] = {kFile};
@@ -58,7 +57,7 @@ constexpr Flag kStatsFlags[] = {
     kLimit,
     {"--top", 0, Value::number, "N", "the N worst tensors only"},
     {"--by", 0, Value::choice, "nan|inf|zeros|subnormal|absmax|std|mean|min|max|l2|skew|kurtosis",
-     "what the worst is: the largest share, or the furthest from 0; nan without it, then absmax"},
+     "what the worst is: the largest share, or the furthest from 0 (kurtosis is excess: 0 for a normal distribution); nan without it, then absmax"},
     {"--sample", 0, Value::none, "", "of a tensor above 16 MiB look at one MiB in sixteen only; its numbers are marked as not exact"},
     {"--no-quantiles", 0, Value::none, "", "leave quantiles and distinct values out of JSON: several times faster"},
     kThreads};
@@ -96,7 +95,7 @@ constexpr Flag kHistFlags[] = {kWhere,
                                {"--bins", 'b', Value::number, "N", "as many as columns fit without it, 100 in JSON; of whole numbers every bin holds equally many"},
                                {"--log-counts", 0, Value::none, "", "heights are logarithms of counts"},
                                {"--height", 0, Value::number, "N", "lines of bars; 10 without it, 1 where several are stacked"},
-                               kJobs};
+                               kThreads};
 constexpr Example kHistExamples[] = {{"assay hist model.safetensors lm_head.weight", "how its values are spread"},
                                      {"assay hist model.safetensors '*.q_proj.weight'", "one role over all layers"},
                                      {"assay hist model.pt w --scale symlog", "with all outliers in sight"},
@@ -113,7 +112,7 @@ constexpr Flag kHeatmapFlags[] = {
     kTheme,
     kOutput,
     kForce,
-    kJobs};
+    kThreads};
 constexpr Example kHeatmapExamples[] = {{"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
                                         {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
                                         {"assay heatmap model.pt conv.weight --rows 2 --cols 3", "kernels, stacked"},
@@ -137,7 +136,7 @@ constexpr Flag kDiffFlags[] = {
     kTheme,
     kOutput,
     kForce,
-    kJobs};
+    kThreads};
 constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "what changed, the most moved tensors first"},
                                      {"assay diff base/ tuned/ --where layer:0-3", "in the first layers only"},
                                      {"assay diff f32.pt bf16.pt --tolerance 0,0.004", "the same up to rounding?"},
@@ -146,7 +145,9 @@ constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "w
 
 constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files and folders; folders with all that is in them"}};
 constexpr Flag kScanFlags[] = {{"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
-                               {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"}};
+                               {"--exclude", 0, Value::text, "GLOB", "leave out files and folders below a folder whose name or path below it is like this: '*.log', 'old/*'; may be given often"},
+                               {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"},
+                               kThreads};
 constexpr Example kScanExamples[] = {{"assay scan model.pt", "what would run if it were loaded"},
                                      {"assay scan ~/models", "every file below a folder, one line each"},
                                      {"assay scan model.pt --allow my.module.Config", "names that you know"},
@@ -191,7 +192,7 @@ constexpr Flag kVerifyFlags[] = {
     {"--sha256", 0, Value::text, "HEX", "the digest that the file should have"},
     {"--sums", 0, Value::path, "SUMS", "digests by file name, as sha256sum writes them"},
     {"--lfs", 0, Value::path, "POINTER", "the Git LFS pointer of the file"},
-    kJobs};
+    kThreads};
 constexpr Example kVerifyExamples[] = {{"assay verify model.pt", "structure, sizes, every check sum"},
                                        {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
                                        {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
@@ -274,7 +275,7 @@ constexpr Flag kCommonFlags[] = {
     {"--json", 0, Value::none, "", "one JSON document on standard output, also on failure"},
     {"--color", 0, Value::choice, "auto|always|never", "colour; auto is only on a terminal, and not with NO_COLOR"},
     {"--no-color", 0, Value::none, "", "the same as --color never"},
-    {"--width", 0, Value::number, "N", "columns of the terminal; tables are cut to fit, 0 never"},
+    {"--width", 0, Value::number, "N", "columns of the terminal; tables are cut and lines continued to fit, 0 never"},
     {"--ascii", 0, Value::none, "", "no characters beyond ASCII"},
     {"--bytes", 0, Value::none, "", "sizes as exact numbers of bytes"},
     {"--no-mmap", 0, Value::none, "", "read files instead of mapping them: for files that are being written"},
@@ -310,8 +311,12 @@ std::string_view nearest_command(std::string_view word) {
   if (word.find_first_of("./") != std::string_view::npos) return "";  // a file
   std::vector<std::string_view> names;
   for (const Command& command : kCommands) names.push_back(command.name);
-  const auto close = nearest(lowered(word), names, 1);
-  return close.empty() ? std::string_view() : close[0];
+  const std::string meant = lowered(word);
+  const auto close = nearest(meant, names, 1);
+  if (!close.empty()) return close[0];
+  // Two letters that changed places are the most usual slip, and in a short word more than a third of it.
+  const auto swapped = std::ranges::find_if(names, [&](std::string_view name) { return std::ranges::is_permutation(name, meant); });
+  return swapped == names.end() ? std::string_view() : *swapped;
 }
 
 const Flag* find_flag(const Command& command, std::string_view name) {

@@ -95,7 +95,7 @@ Result<void> measure(const Context& context, analysis::HeatmapJob& job) {
   const auto main_thread = std::this_thread::get_id();
   std::vector<std::optional<Error>> errors(job.parts());
   in_parallel(
-      job.parts(), thread_count(static_cast<std::size_t>(context.options.number("--jobs", 0))),
+      job.parts(), thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
       [&](std::size_t part) {
         while (!interrupted()) {
           auto last = job.advance(part);

@@ -183,11 +183,23 @@ std::optional<Error> check_words(const Command& command, bool named, const Words
                meant != nullptr ? concat("the command stands first: assay ", meant->name, " ", escape(words[0])) : help_hint(command));
 }
 
+/// Names that flags had before, and still answer to.
+constexpr std::pair<std::string_view, std::string_view> kFormerNames[] = {{"--jobs", "--threads"}};
+
+void rename_flags(Words& words) {
+  for (std::string& word : words) {
+    if (word == "--") return;
+    for (const auto& [former, name] : kFormerNames)
+      if (word == former || word.starts_with(concat(former, "="))) word.replace(0, former.size(), name);
+  }
+}
+
 }  // namespace
 
 Parsed parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   Words words = arguments;
+  rename_flags(words);
   parsed.command = take_command(words);
   const bool named = words.size() < arguments.size();
   parsed.error = Parser(*parsed.command, !named).run(words, parsed.options);

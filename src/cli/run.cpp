@@ -9,6 +9,7 @@
 #include "bytes/sigbus_native.hpp"
 #include "cli/help.hpp"
 #include "cli/parse.hpp"
+#include "report/fold.hpp"
 
 namespace assay::cli {
 
@@ -82,7 +83,11 @@ int Answer::finish(const Error* error) {
       report::write_finding_lines(talk, context_.talk_style, naming_, findings(), least, kMostLines);
     if (error != nullptr) report::write_error_line(talk, context_.talk_style, naming_, *error);
     else if (stopped) talk.put("interrupted; the answer is not complete\n");
-    write_stderr(talk.text());
+    report::Writer folded;
+    report::Folder folder(context_.talk_style.width);
+    folder.put(folded, talk.text());
+    folder.finish(folded);
+    write_stderr(folded.text());
   }
   return stopped ? kInterrupted : complete ? kFine : kFailed;
 }
@@ -97,6 +102,24 @@ report::Style style_of(const Options& options, int descriptor) {
   style.exact_bytes = options.has("--bytes");
   style.width = static_cast<std::size_t>(options.number("--width", terminal_width()));
   return style;
+}
+
+/// Standard output; screens are folded to the terminal.
+struct Output {
+  report::Folder folder;
+  report::Writer out;
+  void put(std::string_view text) {
+    folder.put(out, text);
+    out.flush();
+  }
+};
+
+/// 0 for what is data: there a line is a record.
+std::size_t folding_width(const Parsed& parsed) {
+  const Options& options = parsed.options;
+  const bool data = parsed.action == Action::generate || options.has("--json") || options.has("--ndjson") || options.has("--sarif") ||
+                    (parsed.command != nullptr && parsed.command->name == "dump");
+  return data ? 0 : static_cast<std::size_t>(options.number("--width", terminal_width()));
 }
 
 int run_parsed(const Parsed& parsed, report::Writer& out) {
@@ -123,7 +146,6 @@ int run_parsed(const Parsed& parsed, report::Writer& out) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
-  report::Writer out([](void*, std::string_view text) { write_stdout(text); }, nullptr);
   if (arguments.empty()) {
     report::Writer help;
     write_program_help(help, {});
@@ -131,8 +153,12 @@ int run_program(const std::vector<std::string>& arguments) {
     return kFailed;
   }
   const Parsed parsed = parse(arguments);
+  Output output{.folder = report::Folder(folding_width(parsed)), .out = report::Writer([](void*, std::string_view text) { write_stdout(text); }, nullptr)};
+  report::Writer out([](void* state, std::string_view text) { static_cast<Output*>(state)->put(text); }, &output);
   const int code = run_parsed(parsed, out);
   out.flush();
+  output.folder.finish(output.out);
+  output.out.flush();
   return code;
 }
 

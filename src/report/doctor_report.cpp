@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/cut.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/messages.hpp"
@@ -34,6 +35,7 @@ struct Kind {
 std::vector<Kind> kinds_of(const Findings& findings) {
   std::vector<Kind> kinds;
   for (const Finding& finding : findings.list()) {
+    if (analysis::told_with_cut(findings, finding)) continue;
     const auto same = [&](const Kind& kind) { return kind.code == finding.code && kind.severity == finding.severity; };
     const auto found = std::ranges::find_if(kinds, same);
     if (found == kinds.end()) kinds.push_back({finding.severity, finding.code, {&finding}});
@@ -58,7 +60,8 @@ void write_kind(Writer& out, const Style& style, const Kind& kind) {
 void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup,
                          const Findings& findings) {
   std::uint64_t bad = 0, notes = 0;
-  for (const Finding& finding : findings.list()) ++(finding.severity >= Severity::warning ? bad : notes);
+  for (const Finding& finding : findings.list())
+    if (!analysis::told_with_cut(findings, finding)) ++(finding.severity >= Severity::warning ? bad : notes);
   out.put(toned(style, Tone::strong, shown_name(style, title)));
   out.put(concat(": ", counted(checkup.checked, "tensor", "tensors"), " checked, ", bytes_text(style, checkup.bytes),
                  style.exact_bytes ? " bytes" : ""));

@@ -169,6 +169,7 @@ void write_error(JsonWriter& json, const Error& error) {
 }
 
 void write_info_keys(JsonWriter& json, const Checkpoint& checkpoint, const analysis::Summary& summary) {
+  constexpr std::size_t kMostTies = 1000;
   text_key(json, "format", checkpoint.format);
   text_key(json, "container", checkpoint.container);
   number_key(json, "file_size", summary.file_size);
@@ -201,6 +202,14 @@ void write_info_keys(JsonWriter& json, const Checkpoint& checkpoint, const analy
     write_metadata_value(json, entry);
   }
   json.end_object();
+  json.key("ties").begin_array();
+  for (std::size_t i = 0; i < summary.ties.size() && i < kMostTies; ++i) {
+    json.begin_object();
+    json.key("name").text(checkpoint.tensors[summary.ties[i].tensor].name);
+    json.key("to").text(checkpoint.tensors[summary.ties[i].to].name);
+    json.end_object();
+  }
+  json.end_array();
   json.key("sections").begin_array();
   for (const Section& section : checkpoint.sections) {
     json.begin_object();

@@ -119,6 +119,15 @@ void put_odd(Writer& out, const Style& style, const Checkpoint& checkpoint, cons
   if (all > shown) put_line(out, style, "", concat("and ", all - shown, " more; see assay tree"));
 }
 
+/// Which tensors are the same as others.
+void put_ties(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary) {
+  constexpr std::size_t kMost = 4;
+  const auto name = [&](std::uint32_t t) { return shown_name(style, checkpoint.tensors[t].name); };
+  for (std::size_t i = 0; i < summary.ties.size() && i < kMost; ++i)
+    put_line(out, style, i == 0 ? "tied" : "", concat(name(summary.ties[i].tensor), " is ", name(summary.ties[i].to)));
+  if (summary.ties.size() > kMost) put_line(out, style, "", concat("and ", summary.ties.size() - kMost, " more; see assay tensors"));
+}
+
 /// The largest parts: what is largest is opened until there are enough of them.
 void put_largest(Writer& out, const Style& style, const Outline& outline) {
   constexpr std::size_t kParts = 5;
@@ -259,6 +268,7 @@ void write_info_screen(Writer& out, const Style& style, const Naming& naming, st
   put_sections(out, style, checkpoint);
   put_layers(out, style, outline);
   put_odd(out, style, checkpoint, outline);
+  put_ties(out, style, checkpoint, summary);
   put_largest(out, style, outline);
   put_metadata(out, style, checkpoint);
   if (checkpoint.findings.empty()) {

@@ -18,7 +18,8 @@ using model::Part;
 using model::PartKind;
 
 constexpr std::size_t kListed = 60;   // parts that are listed one by one
-constexpr std::size_t kPicture = 32;  // columns of the picture
+/// Columns of the picture.
+std::size_t picture_columns(const Style& style) { return style.width > 0 && style.width < 100 ? 12 : 32; }
 constexpr std::size_t kOverlapsShown = 8;
 
 /// Several parts in one row, or one part.
@@ -75,10 +76,11 @@ std::size_t digits_for(std::uint64_t size) {
 /// Where in the file the row lies, each column the same number of bytes.
 std::string picture(const Style& style, const Row& row, std::uint64_t size) {
   std::string out;
-  const double scale = static_cast<double>(kPicture) / static_cast<double>(size);
+  const std::size_t all = picture_columns(style);
+  const double scale = static_cast<double>(all) / static_cast<double>(size);
   const double from = static_cast<double>(row.offset) * scale, to = static_cast<double>(row.offset + row.length) * scale;
-  const std::size_t least = std::min(static_cast<std::size_t>(from), kPicture - 1);
-  for (std::size_t i = 0; i < kPicture; ++i) {
+  const std::size_t least = std::min(static_cast<std::size_t>(from), all - 1);
+  for (std::size_t i = 0; i < all; ++i) {
     const double covered = std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
     const bool full = covered >= 0.5, some = covered > 0.05 || i == least;
     if (style.unicode) out += full ? "█" : some ? "▏" : "·";

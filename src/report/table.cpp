@@ -61,8 +61,28 @@ bool TableLines::begin(Writer& out, const Style& style) {
     flexible->width -= taken;
     all_ -= taken;
   }
+  if (style.width > 0 && all_ > style.width) squeeze(style.width, flexible);
   if (titled && !shown_.empty()) write(out, style, titles);
   return !shown_.empty();
+}
+
+/// What a narrow terminal has no room for: of texts their middles, and then columns from the right.
+void TableLines::squeeze(std::size_t width, const Shown* flexible) {
+  constexpr std::size_t kText = 16, kLeast = 10;
+  const auto shrink = [&](Shown& column, std::size_t least) {
+    const std::size_t taken = std::min(all_ - std::min(all_, width), column.width - std::min(column.width, least));
+    column.width -= taken;
+    all_ -= taken;
+  };
+  for (Shown& column : shown_)
+    if (!column.right && &column != flexible) shrink(column, kText);
+  for (Shown& column : shown_)
+    if (&column == flexible) shrink(column, kLeast);
+  const std::size_t kept = flexible == nullptr ? 0 : flexible->index;
+  while (all_ > width && shown_.size() > 1 && shown_.back().index != kept) {
+    all_ -= shown_.back().width + kGap;
+    shown_.pop_back();
+  }
 }
 
 void TableLines::write(Writer& out, const Style& style, std::span<const Cell> row) const {

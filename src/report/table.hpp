@@ -49,6 +49,7 @@ class TableLines {
     std::size_t index, width;
     bool right, cut_end;
   };
+  void squeeze(std::size_t width, const Shown* flexible);
   static char* put_cell(char* to, const Style& style, const Shown& column, const Cell& cell, std::size_t& spaces);
 
   std::vector<Column> columns_;

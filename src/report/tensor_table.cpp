@@ -40,7 +40,7 @@ class TensorRows {
     const auto offset = checkpoint_.file_offset(tensor);
     cells_[4] = offset ? hex_cell(*offset) : Cell();
     if (many_files_) cells_[5] = file_cell(tensor);
-    cells_[6] = ascii(note_of(t), tensor.readable ? Tone::faint : Tone::bad);
+    cells_[6] = note_cell(t);
     return cells_;
   }
 
@@ -73,13 +73,17 @@ class TensorRows {
     return file == nullptr ? Cell() : name_cell(file->name, file_);
   }
 
-  std::string_view note_of(std::uint32_t t) const {
+  Cell note_cell(std::uint32_t t) {
     const Tensor& tensor = checkpoint_.tensors[t];
-    return !tensor.readable                                    ? "not readable"
-           : tensor.storage == kNone                           ? "no data"
-           : !tensor.contiguous()                              ? "strided"
-           : summary_.shares[t].bytes == 0 && tensor.numel > 0 ? "shared"
-                                                               : "";
+    if (!tensor.readable) return ascii("not readable", Tone::bad);
+    if (tensor.storage == kNone) return ascii("no data", Tone::faint);
+    const auto tie = std::ranges::lower_bound(summary_.ties, t, {}, &analysis::Summary::Tie::tensor);
+    if (tie != summary_.ties.end() && tie->tensor == t) {
+      note_ = concat("tied to ", shown_name(style_, checkpoint_.tensors[tie->to].name));
+      return {note_, display_width(note_), Tone::faint};
+    }
+    if (!tensor.contiguous()) return ascii("strided", Tone::faint);
+    return ascii(summary_.shares[t].bytes == 0 && tensor.numel > 0 ? "shared" : "", Tone::faint);
   }
 
   const Style& style_;
@@ -87,7 +91,7 @@ class TensorRows {
   const analysis::Summary& summary_;
   bool many_files_;
   std::array<Cell, 7> cells_;
-  std::string name_, dtype_, shape_, size_, file_;
+  std::string name_, dtype_, shape_, size_, file_, note_;
   std::array<char, 18> offset_ = {'0', 'x'};
   std::span<const std::uint64_t> last_shape_;
   std::uint64_t last_size_ = 0;
