@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stats } from '../src/core/protocol.js';
-import { sentence, standoutsOf } from '../src/core/standouts.js';
+import { comparedOf, sentence, standoutsOf } from '../src/core/standouts.js';
 
 const ROLES = ['q', 'k', 'up'];
 const names = Array.from({ length: 8 }, (_, layer) => ROLES.map((role) => `m.layers.${layer}.${role}.weight`)).flat().concat('head.weight');
@@ -54,4 +54,10 @@ test('sentences', () => {
   assert.deepEqual(of((name) => (name === 'head.weight' ? { nan: 1, pos_inf: 2 } : undefined)), ['head.weight holds ≈ 1 NaN and 2 infinities']);
   assert.deepEqual(of((name) => (name.includes('.5.') ? { zeros: 100, std: 0, absmax: 0 } : undefined)), ['layer 5 all 3 of its tensors are ≈ all zero']);
   assert.match(of((name) => (/\.5\.[qk]/.test(name) ? { std: 0.1 } : undefined))[0]!, /^layer 5 2 of its 3 tensors stand out: [qk] has ≈ 4.* times/);
+});
+
+test('what has no siblings is not said to have been compared', () => {
+  assert.equal(comparedOf({ names, order }, names.map((_, i) => usual(i))), 24);
+  assert.equal(comparedOf({ names: ['a', 'b.0', 'b.1'], order }, [usual(0), usual(1), usual(2)]), 0);
+  assert.equal(comparedOf({ names, order }, []), 0);
 });

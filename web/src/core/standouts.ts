@@ -125,6 +125,17 @@ export function standoutsOf({ order, names }: Names, stats: readonly (Stats | nu
 /** What numbers the layers: "encoder.block." and "decoder.block." are two stacks. */
 const stackOf = (pattern: string) => pattern.slice(0, pattern.indexOf('*'));
 const placeKey = (pattern: string, numbers: readonly number[]) => (numbers.length === 0 ? pattern : `${stackOf(pattern)}${numbers.join('.')}`);
+/** How many measured tensors have enough others of their role to be compared with. */
+export function comparedOf({ order, names }: Names, stats: readonly (Stats | null | undefined)[]): number {
+  const counts = new Map<string, number>();
+  names.forEach((name, i) => {
+    if (stats[order[i]!] == null) return;
+    const { pattern } = patternOf(name);
+    counts.set(pattern, (counts.get(pattern) ?? 0) + 1);
+  });
+  return [...counts.values()].filter((n) => n >= LEAST_LAYERS).reduce((sum, n) => sum + n, 0);
+}
+
 function placeOf({ numbers, name, pattern }: Odd, stacks: number): string {
   const [layer, expert] = numbers;
   if (layer === undefined) return name;

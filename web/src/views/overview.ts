@@ -9,7 +9,7 @@ import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
 import { verdictOf, WORDS } from '../core/scans.js';
-import { sentence, standoutsOf, WHY, type Standout } from '../core/standouts.js';
+import { comparedOf, sentence, standoutsOf, WHY, type Standout } from '../core/standouts.js';
 import { components, oddity, tensorsOf } from '../tree/rows.js';
 import { measureOffer } from './measure-offer.js';
 
@@ -125,19 +125,24 @@ export class Overview extends AppElement {
       setTimeout(() => void this.app.scan().then(() => this.app.lookAround()), SOON);
     }
     const odd = oddNodes(model.tree, MOST_ODD);
-    const { stats, state } = model.measured;
+    const { state } = model.measured;
     const values = this.standoutsOf(model);
     const about = state === 'sampled' ? '≈ ' : '';
-    const compared = stats.filter((one) => one != null).length;
     return html`<h3>What stands out</h3>
       ${odd.map((node) => html`<div class="odd"><button class="plain link mono" @click=${() => void this.lookIn(model, node)}>${node.path}</button> <span class="warning">${node.what}</span></div>`)}
       ${values.slice(0, MOST_ODD).map((one) => this.standout(one, about))}
       ${values.length > MOST_ODD ? html`<p class="muted">and ${values.length - MOST_ODD} more: see <button class="plain link" @click=${() => this.app.show('matrix')}>Layers</button></p>` : nothing}
       ${state !== 'none' && values.length + odd.length === 0
-        ? html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with those of their role in other layers${about === '' ? '' : ', ≈ from a sample'}.</p>`
+        ? this.nothingOdd(model, about)
         : nothing}
       ${state === 'none' && !this.app.measuring ? html`<p class="muted">${odd.length === 0 ? 'The structure of repeated layers is alike. ' : ''}Values have not been compared.</p>` : nothing}
       ${values.length === 0 ? nothing : html`<p><button @click=${() => this.app.show('matrix')}>All layers side by side</button></p>`} ${measureOffer(this.app)}`;
+  }
+  private nothingOdd(model: OpenModel, about: string): TemplateResult {
+    const compared = comparedOf(model.names, model.measured.stats);
+    const sampled = about === '' ? '' : ', ≈ from a sample';
+    if (compared === 0) return html`<p>No NaN and no infinity${sampled}. <span class="muted">Layers do not repeat: there is nothing to compare them with.</span></p>`;
+    return html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with those of their role in other layers${sampled}.</p>`;
   }
   private standout(one: Standout, about: string): TemplateResult {
     const { tensors } = one;
