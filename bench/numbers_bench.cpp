@@ -20,6 +20,8 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "analysis/census.hpp"
@@ -57,7 +59,31 @@ __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3"
   return total;
 }
 
-enum class Fill { weights, subnormals, random, zeros, nans, positive };
+/// The same by two threads, each a half.
+float plain_sum_by_two(std::span<const std::byte> bytes) {
+  const std::size_t half = bytes.size() / 2;
+  float other = 0;
+  std::jthread thread([&] { other = plain_sum(bytes.data() + half, bytes.size() - half); });
+  const float own = plain_sum(bytes.data(), half);
+  thread.join();
+  return own + other;
+}
+
+/// The roofline of counting code by code: for each code of 16 bits a write to a place of its own, and nothing else.
+__attribute__((optimize("O3"))) std::uint32_t plain_writes(std::span<const std::byte> bytes) {
+  static std::uint32_t table[65536];
+  for (std::size_t at = 0; at + 64 <= bytes.size(); at += 64) {
+    __builtin_prefetch(bytes.data() + at + 16384, 0, 2);
+    for (std::size_t k = at; k < at + 64; k += 8) {
+      std::uint64_t four;
+      std::memcpy(&four, bytes.data() + k, 8);
+      table[four & 0xffff] = table[four >> 16 & 0xffff] = table[four >> 32 & 0xffff] = table[four >> 48] = static_cast<std::uint32_t>(at);
+    }
+  }
+  return table[0x3c00];
+}
+
+enum class Fill { weights, subnormals, random, zeros, nans, positive, sparse, norms_with_nan };
 
 /// A file of one tensor, mapped.
 struct Input {
@@ -91,6 +117,8 @@ void write_values(const std::string& path, DType dtype, std::size_t bytes, Fill 
     values[i] = fill == Fill::zeros ? 0 : fill == Fill::nans ? std::nan("") : normal(random);
     if (fill == Fill::positive) values[i] = std::abs(values[i]) + 0.5;
     if (fill == Fill::subnormals && i % 64 == 0) values[i] = 1e-39;
+    if (fill == Fill::sparse && i % 10 != 0) values[i] = 0;
+    if (fill == Fill::norms_with_nan) values[i] = i % 1024 == 0 ? std::nan("") : 1 + values[i];
   }
   if (dtype == DType::f32) return write_codes(path, bytes, std::vector<float>(values.begin(), values.end()), seed);
   if (dtype == DType::f64) return write_codes(path, bytes, values, seed);
@@ -129,13 +157,13 @@ Input make_input(const std::string& path, DType dtype, std::size_t bytes, Fill f
   return input;
 }
 
-/// Statistics of all tensors of an input.
+/// Statistics of all tensors of an input, and what is known of each taken out.
 void measure(const Input& input, std::size_t threads, bool quantiles) {
   std::vector<const Tensor*> tensors;
   for (const Tensor& tensor : input.checkpoint.tensors) tensors.push_back(&tensor);
   StatsRun run(input.checkpoint, tensors, threads, {.quantiles = quantiles});
   analysis::run_all(run);
-  g_sink = run.result(0)->l2.value_or(0);
+  for (std::size_t i = 0; i < tensors.size(); ++i) g_sink = run.result(i)->l2.value_or(0);
 }
 
 void compare(const Input& a, const Input& b) {
@@ -258,16 +286,38 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
   bench.row("statistics, F16 / plain sum", bench.ratio(sum(f16), stats(f16)), 0.85, "x");
   bench.row("statistics, F32 / plain sum", bench.ratio(sum(f32), stats(f32)), 0.90, "x");
   bench.row("statistics, F64 / plain sum", bench.ratio(sum(f64), stats(f64)), 0.70, "x");
+  const auto sum_by_two = [&] { g_sink = plain_sum_by_two(bf16.bytes); };
+  char gain[96];
+  std::snprintf(gain, sizeof gain, "Two threads: the plain sum is %.2f times as fast as on one.",
+                bench.ratio(sum(bf16), sum_by_two, wall_seconds));
+  bench.note(gain);
   bench.row("statistics, BF16, two threads / one (wall time)", bench.ratio(stats(bf16), stats(bf16, false, 2), wall_seconds), 1.85, "x");
+  bench.row("the same / plain sum by two threads", bench.ratio(sum_by_two, stats(bf16, false, 2), wall_seconds), 1.0, "x");
   const Input tiny = input("bf16", DType::bf16, bytes, Fill::weights, 1, bytes / 4096);
   bench.row("statistics, tensors of 4 KiB, time / one tensor", 1 / bench.ratio(stats(bf16), stats(tiny)), 1.15, "x", false);
-  // A view: the first half of every row of 8 KiB. As many bytes as half of the file has.
-  Input view = input("bf16", DType::bf16, bytes, Fill::weights, 1);
-  const std::vector<std::uint64_t> view_shape = {bytes / 8192, 2048}, view_stride = {4096, 1};
-  view.checkpoint.tensors[0].shape = view_shape;
-  view.checkpoint.tensors[0].stride = view_stride;
-  view.checkpoint.tensors[0].numel = bytes / 4;
-  bench.row("statistics, BF16, half of every row, time / as many bytes", 2 / bench.ratio(stats(bf16), stats(view)), 2, "x", false);
+  // Views: the left part of every row, by the bytes they hold, and rows that are all the same one.
+  const std::tuple<const char*, std::uint64_t, std::uint64_t> kViews[] = {
+      {"half of every row of 8 KiB", 4096, 2048}, {"a third of every row of 12 KiB", 6144, 2048}, {"half of every row of 1 KiB", 512, 256}};
+  for (const auto& [name, row, kept] : kViews) {
+    Input view = input("bf16", DType::bf16, bytes, Fill::weights, 1);
+    const std::vector<std::uint64_t> shape = {bytes / 2 / row, kept}, stride = {row, 1};
+    Tensor& tensor = view.checkpoint.tensors[0];
+    tensor.shape = shape;
+    tensor.stride = stride;
+    tensor.numel = shape[0] * kept;
+    const double share = static_cast<double>(tensor.numel * 2) / static_cast<double>(bytes);
+    bench.row(std::string("statistics, BF16, ") + name + ", time / as many bytes", 1 / bench.ratio(stats(bf16), stats(view)) / share, 2,
+              "x", false);
+  }
+  {
+    Input view = input("bf16", DType::bf16, bytes, Fill::weights, 1);
+    const std::vector<std::uint64_t> shape = {1000, bytes / 2}, stride = {0, 1};
+    Tensor& tensor = view.checkpoint.tensors[0];
+    tensor.shape = shape;
+    tensor.stride = stride;
+    tensor.numel = 1000 * (bytes / 2);
+    bench.row("statistics, BF16, expanded a thousand times, time / once", 1 / bench.ratio(stats(bf16), stats(view)), 1.15, "x", false);
+  }
   // Hostile values: never much slower than weights.
   const std::size_t quarter = bytes / 4;
   const Input normal = input("normal", DType::bf16, quarter, Fill::weights, 6);
@@ -275,7 +325,9 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
                                                    {"random", Fill::random},
                                                    {"zeros", Fill::zeros},
                                                    {"nans", Fill::nans},
-                                                   {"positive", Fill::positive}};
+                                                   {"positive", Fill::positive},
+                                                   {"nine zeros in ten", Fill::sparse},
+                                                   {"near 1 with a NaN in 1024", Fill::norms_with_nan}};
   for (const auto& [name, fill] : kHostile) {
     const Input hostile = input(name, DType::bf16, quarter, fill, 7);
     bench.row(std::string("statistics, BF16, ") + name + ", time / weights", 1 / bench.ratio(stats(normal), stats(hostile)), 1.3, "x",
@@ -290,9 +342,14 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
     };
   };
   bench.row("census of 16-bit values / plain sum", bench.ratio(sum(bf16), census(bf16, 2)), 0.35, "x");
+  bench.row("the same / a write for each value", bench.ratio([&] { g_sink = plain_writes(bf16.bytes); }, census(bf16, 2)), 0.9, "x");
   bench.row("census of F32, upper 16 bits / plain sum", bench.ratio(sum(f32), census(f32, 4)), 0.50, "x");
   bench.row("census of bytes / plain sum", bench.ratio(sum(f32), census(f32, 1)), 0.19, "x");
   bench.row("all statistics with quantiles, BF16 / plain sum", bench.ratio(sum(bf16), stats(bf16, true)), 0.30, "x");
+  bench.row("the same / a write for each value", bench.ratio([&] { g_sink = plain_writes(bf16.bytes); }, stats(bf16, true)), 0.85, "x");
+  const Input sparse = input("nine zeros in ten", DType::bf16, quarter, Fill::sparse, 7);
+  bench.row("census of 16-bit values, nine zeros in ten, time / weights", 1 / bench.ratio(census(normal, 2), census(sparse, 2)), 1.3, "x",
+            false);
   bench.row("all statistics with exact quantiles, F32 / plain sum", bench.ratio(sum(f32), stats(f32, true)), 0.15, "x");
   // Comparisons, by the bytes of both sides.
   const auto both = [&](const Input& a, const Input& b) {

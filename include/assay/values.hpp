@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,12 @@ class TensorReader {
   Result<void> read_u64(std::uint64_t first, std::span<std::uint64_t> out) const;
   /// Real values come with an imaginary part of 0.
   Result<void> read_complex(std::uint64_t first, std::span<std::complex<double>> out) const;
+
+  /// Calls fn(first, codes) for all of these elements as read_raw gives them, about `block_bytes` at a time, in place where they stand side
+  /// by side; a block never goes beyond such a run of at least 4 KiB, so that blocks are the same wherever the bytes come from. The
+  /// first error ends the walk.
+  Result<void> for_each_raw(std::uint64_t first, std::uint64_t n, std::size_t block_bytes,
+                            const std::function<Result<void>(std::uint64_t, std::span<const std::byte>)>& fn) const;
 
   /// All elements in place, without a copy: where the storage is mapped, plain, little endian, contiguous and of whole bytes.
   /// The bytes may be unaligned. Valid while the Checkpoint's source lives.

@@ -2,7 +2,10 @@
 #include "analysis/census.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/endian.hpp"
 #include "base/sort.hpp"
@@ -12,9 +15,64 @@ namespace assay::analysis {
 namespace {
 
 constexpr std::size_t kCodes = 65536;
-constexpr std::size_t kFew = 2048;  // sorting so many costs less than going through a table of 65536
+constexpr std::size_t kFew = 2048;                       // sorting so many costs less than going through a table of 65536
 constexpr std::size_t kPairsPay = std::size_t{1} << 18;  // bytes from which on counting them by twos is worth the larger table
 constexpr std::size_t kLanes = 4;
+constexpr std::size_t kPiece = 65536;
+constexpr std::size_t kAhead = 16384;  // bytes that memory is asked for before they are needed
+constexpr std::size_t kSlots = 32;     // behind the table, for one code that occurs all the time
+
+/// Calls fn with the upper 16 bits of each code of a word.
+template <class Unit, class Fn>
+void for_each_top(std::uint64_t word, Fn&& fn) {
+  for (unsigned shift = 8 * sizeof(Unit) - 16; shift < 64; shift += 8 * sizeof(Unit)) fn(static_cast<std::size_t>(word >> shift & 0xffff));
+}
+
+template <class Unit>
+std::size_t top_at(const std::byte* p, std::size_t i) {
+  return static_cast<std::size_t>(load_le<Unit>(p + i * sizeof(Unit)) >> (8 * sizeof(Unit) - 16));
+}
+
+/// The upper 16 bits that at least one in eight codes seem to have, as zeros of a sparse tensor. An increment has to wait for the one
+/// before it of the same count.
+template <class Unit>
+std::optional<std::size_t> hot_top(const std::byte* p, std::size_t n) {
+  constexpr std::size_t kLooks = 32, kMany = 4;
+  if (n < 32 * kLooks) return std::nullopt;
+  std::uint16_t seen[kLooks], alike[kLooks] = {};
+  for (std::size_t i = 0; i < kLooks; ++i) seen[i] = static_cast<std::uint16_t>(top_at<Unit>(p, n / kLooks * i + i));
+  for (std::size_t i = 0; i < kLooks; ++i)
+    for (std::size_t k = 0; k < kLooks; ++k) alike[k] = static_cast<std::uint16_t>(alike[k] + (seen[k] == seen[i]));
+  const auto most = std::ranges::max_element(alike);
+  if (*most < kMany) return std::nullopt;
+  return seen[most - alike];
+}
+
+/// The upper 16 bits of each. The processor writes one count a cycle, and that is all that limits it.
+template <class Unit>
+void count_tops(std::uint32_t* table, const std::byte* p, std::size_t n) {
+  constexpr std::size_t kLine = 64 / sizeof(Unit);
+  std::size_t i = 0;
+  for (; i + kLine <= n; i += kLine, p += 64) {
+    __builtin_prefetch(p + kAhead, 0, 2);
+    for (std::size_t at = 0; at < 64; at += 8) for_each_top<Unit>(load_le<std::uint64_t>(p + at), [&](std::size_t top) { ++table[top]; });
+  }
+  for (std::size_t k = 0; i < n; ++i, ++k) ++table[top_at<Unit>(p, k)];
+}
+
+/// The same, where `hot` takes turns among the slots.
+template <class Unit>
+void count_beside(std::uint32_t* table, const std::byte* p, std::size_t n, std::size_t hot) {
+  std::size_t i = 0;
+  constexpr std::size_t kLine = 64 / sizeof(Unit);
+  for (; i + kLine <= n; i += kLine, p += 64) {
+    __builtin_prefetch(p + kAhead, 0, 2);
+    std::size_t slot = kCodes;
+    for (std::size_t at = 0; at < 64; at += 8)
+      for_each_top<Unit>(load_le<std::uint64_t>(p + at), [&](std::size_t top) { ++table[top == hot ? slot : top], ++slot; });
+  }
+  for (std::size_t k = 0; i < n; ++i, ++k) ++table[top_at<Unit>(p, k)];
+}
 
 }  // namespace
 
@@ -58,7 +116,7 @@ void Census::merge(const Census& other) {
 }
 
 void Census::make_table() {
-  table_.assign(kCodes, 0);
+  table_.assign(kCodes + kSlots, 0);
   for (const std::uint16_t code : few_) ++table_[code];
   since_carry_ = few_.size();
   few_.clear();
@@ -67,30 +125,23 @@ void Census::make_table() {
 void Census::carry() {
   carried_.resize(kCodes, 0);
   for (std::size_t code = 0; code < kCodes; ++code) carried_[code] += table_[code];
-  table_.assign(kCodes, 0);
+  table_.assign(kCodes + kSlots, 0);
   since_carry_ = 0;
 }
 
-/// The upper 16 bits of each.
 template <class Unit>
 void Census::add_tops(const std::byte* p, std::size_t n) {
-  constexpr unsigned kDown = 8 * sizeof(Unit) - 16;
-  std::uint32_t* table = table_.data();
-  const auto top = [&](std::size_t i) { return static_cast<std::size_t>(load_le<Unit>(p + i * sizeof(Unit)) >> kDown); };
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const std::size_t a = top(i), b = top(i + 1), c = top(i + 2), d = top(i + 3);
-    // Runs of one value would wait for their own store each time.
-    if (((a ^ b) | (a ^ c) | (a ^ d)) == 0) {
-      table[a] += 4;
+  for (std::size_t count; n > 0; n -= count, p += count * sizeof(Unit)) {
+    count = std::min(n, kPiece);
+    if (std::memcmp(p, p + sizeof(Unit), (count - 1) * sizeof(Unit)) == 0) {
+      table_[top_at<Unit>(p, 0)] += static_cast<std::uint32_t>(count);  // a constant
+    } else if (const auto hot = hot_top<Unit>(p, count)) {
+      count_beside<Unit>(table_.data(), p, count, *hot);
+      for (std::size_t slot = kCodes; slot < kCodes + kSlots; ++slot) table_[*hot] += std::exchange(table_[slot], 0u);
     } else {
-      ++table[a];
-      ++table[b];
-      ++table[c];
-      ++table[d];
+      count_tops<Unit>(table_.data(), p, count);
     }
   }
-  for (; i < n; ++i) ++table[top(i)];
 }
 
 void Census::add_bytes(std::span<const std::byte> codes) {

@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "analysis/kernels/lanes.hpp"
 
@@ -41,12 +44,20 @@ constexpr Kind kKinds[] = {
     {0, 0, 0, 0},
 };
 
+/// Also of subnormal numbers where the processor takes them as 0: they are whole numbers of 2^-149.
+double exact_f32(std::uint32_t code) {
+  const std::uint32_t magnitude = code & 0x7fffffff;
+  if (magnitude >= 0x00800000) return static_cast<double>(std::bit_cast<float>(code));
+  const double value = static_cast<double>(magnitude) * 0x1p-149;
+  return magnitude == code ? value : -value;
+}
+
 double decoded(Real real, const std::byte* code) {
   using namespace kernels;
   switch (real) {
-    case Real::bf16: return number<Real::bf16>(load_le<std::uint16_t>(code));
+    case Real::bf16: return exact_f32(std::uint32_t{load_le<std::uint16_t>(code)} << 16);
     case Real::f16: return number<Real::f16>(load_le<std::uint16_t>(code));
-    case Real::f32: return number<Real::f32>(load_le<std::uint32_t>(code));
+    case Real::f32: return exact_f32(load_le<std::uint32_t>(code));
     case Real::f64: return number<Real::f64>(load_le<std::uint64_t>(code));
     case Real::i32: return number<Real::i32>(load_le<std::uint32_t>(code));
     default: return number<Real::u32>(load_le<std::uint32_t>(code));
@@ -97,6 +108,7 @@ Meter::Meter(Real real, double least_normal)
       infinity_(kKinds[static_cast<std::size_t>(real)].infinity),
       near_(kKinds[static_cast<std::size_t>(real)].near),
       normal_(kKinds[static_cast<std::size_t>(real)].normal),
+      mode_(real == Real::f64 ? Subnormals::Mode::exact : Subnormals::Mode::flushed),
       least_normal_(kKinds[static_cast<std::size_t>(real)].least_normal) {
   // Values that were decoded keep the limit of what they were decoded from.
   if (least_normal > 0 && real == Real::f64) {
@@ -106,17 +118,18 @@ Meter::Meter(Real real, double least_normal)
 }
 
 void Meter::add(std::span<const std::byte> codes) {
-  const Subnormals exact(Subnormals::Mode::exact);
+  const Subnormals mode(mode_);
   for (; codes.size() > kBlockBytes; codes = codes.subspan(kBlockBytes)) add_block(codes.data(), kBlockBytes / width_);
   if (codes.size() >= width_) add_block(codes.data(), codes.size() / width_);
 }
 
 Tally Meter::tally() const {
-  const Subnormals exact(Subnormals::Mode::exact);
-  Meter closed = *this;
-  closed.close(closed.pivoted_);
-  closed.close(closed.wild_);
-  return closed.done_;
+  std::optional<Subnormals> exact;  // the moments of all but doubles are the same in any mode
+  if (real_ == Real::f64) exact.emplace(Subnormals::Mode::exact);
+  Tally all = done_;
+  close(pivoted_, all.moments);
+  close(wild_, all.moments);
+  return all;
 }
 
 void Meter::Group::add(std::uint64_t n, const PowerSums& more, Range range) {
@@ -129,9 +142,8 @@ void Meter::Group::add(std::uint64_t n, const PowerSums& more, Range range) {
   sums.s4 += more.s4;
 }
 
-void Meter::close(Group& group) {
-  if (group.count > 0) done_.moments.merge(Moments::about(group.pivot, group.count, group.sums, group.min, group.max));
-  group = {.pivot = group.pivot};
+void Meter::close(const Group& group, Moments& into) {
+  if (group.count > 0) into.merge(Moments::about(group.pivot, group.count, group.sums, group.min, group.max));
 }
 
 /// 0 for -0 too.
@@ -147,9 +159,9 @@ Meter::Range Meter::range_of(const Extremes& extremes) const {
   const auto bits = [&](std::int64_t code) { return static_cast<std::uint64_t>(code) & (sign_ | (sign_ - 1)); };
   if (real_ == Real::i32) return {value_of(bits(extremes.min_signed)), value_of(bits(extremes.max_signed))};
   if (real_ == Real::u32) return {value_of(extremes.min_unsigned), value_of(extremes.max_unsigned)};
-  // Of floats with a sign the larger code is the smaller number.
+  // Of floats with a sign the larger code is the smaller number; where all have one, the least code is the largest number.
   return {value_of(extremes.max_unsigned >= sign_ ? extremes.max_unsigned : extremes.min_unsigned),
-          value_of(bits(extremes.max_signed >= 0 ? extremes.max_signed : extremes.min_signed))};
+          value_of(extremes.max_signed >= 0 ? bits(extremes.max_signed) : extremes.min_unsigned)};
 }
 
 void Meter::add_constant(std::size_t n, double value) {
@@ -183,14 +195,21 @@ void Meter::add_block(const std::byte* codes, std::size_t n) {
   wild_last_ = false;
   if (add_tame(codes, n)) return;
   wild_last_ = add_wild(codes, n);
-  if (!wild_last_) add_slowly(codes, n);
+  if (!wild_last_) add_finite(codes, n);
+}
+
+/// Gives what `loop` gives, which takes the thread's mode for subnormal numbers as add() left it or as it must be.
+template <class Loop>
+Measured Meter::flushed(const Loop& loop) const {
+  if (mode_ == Subnormals::Mode::flushed) return loop();
+  const Subnormals flushed(Subnormals::Mode::flushed);
+  return loop();
 }
 
 /// False, and nothing done, where the block is not for this way.
 bool Meter::add_tame(const std::byte* codes, std::size_t n) {
   const auto measure = [&] {
-    const Subnormals flushed(Subnormals::Mode::flushed);
-    return table_->measure[static_cast<std::size_t>(real_)](codes, n, pivoted_.pivot, std::max(near_, normal_));
+    return flushed([&] { return table_->measure[static_cast<std::size_t>(real_)](codes, n, pivoted_.pivot, std::max(near_, normal_)); });
   };
   Measured found = measure();
   if (any_special(found.extremes)) return false;
@@ -210,8 +229,8 @@ bool Meter::add_tame(const std::byte* codes, std::size_t n) {
   if (far_off(found.sums, static_cast<double>(n))) {
     const double pivot = rounded(real_, pivoted_.pivot + found.sums.s1 / static_cast<double>(n));
     if (pivot != pivoted_.pivot) {
-      close(pivoted_);
-      pivoted_.pivot = pivot;
+      close(pivoted_, done_.moments);
+      pivoted_ = {.pivot = pivot};
       if (too_wild()) return false;
       found = measure();
     }
@@ -225,31 +244,68 @@ bool Meter::add_tame(const std::byte* codes, std::size_t n) {
 bool Meter::add_wild(const std::byte* codes, std::size_t n) {
   if (!kernels::is_float(real_)) return false;
   const auto measure = [&] {
-    const Subnormals flushed(Subnormals::Mode::flushed);
-    return table_->wild[static_cast<std::size_t>(real_)](codes, n, scale_, std::max(near_, normal_));
+    return flushed([&] {
+      return table_->wild[static_cast<std::size_t>(real_)](codes, n, scale_, std::max(near_, normal_), std::min(near_, normal_));
+    });
   };
   Measured found = measure();
   const std::size_t finite = n - found.special;
   const Range range = range_of(found.extremes);
   const double absmax = std::max(std::abs(range.min), std::abs(range.max));
   if (finite > 0) {
-    // Where something was left out its 0 may hide the smallest of values of one sign.
-    const bool hidden = found.special > 0 && !(range.min < 0 && range.max > 0);
-    if (hidden || absmax == 0 || !(absmax >= kLeast && absmax <= kMost)) return false;
+    if (!(absmax >= kLeast && absmax <= kMost)) return false;
     if (kernels::is_fast(real_) && !(absmax * scale_ >= 0x1p-4 && absmax * scale_ <= 0x1p4)) {
-      scale_ = std::ldexp(1.0, -std::ilogb(absmax));
+      scale_ = std::ldexp(1.0, -std::min(std::ilogb(absmax), 126));  // 2^-127 is no normal float
       found = measure();
     }
     if (far_off(found.sums, static_cast<double>(finite))) return false;
     const double once = 1 / scale_, twice = once * once;
     wild_.add(finite, {found.sums.s1 * once, found.sums.s2 * twice, found.sums.s3 * twice * once, found.sums.s4 * twice * twice}, range);
-    count_small(codes, n, found.extremes, found.small - found.special);
+    done_.zeros += found.zeros;
+    done_.near_zeros += near_ > normal_ ? found.small : found.lower;
+    done_.subnormal += (near_ > normal_ ? found.lower : found.small) - found.zeros;
   }
   const std::size_t negative = found.infinities > 0 ? table_->equal[row_](codes, n, sign_ | infinity_) : 0;
   done_.nan += found.special - found.infinities;
   done_.neg_inf += negative;
   done_.pos_inf += found.infinities - negative;
   return true;
+}
+
+/// Copies the finite codes to `kept`, counts the others and gives how many were copied.
+template <class Code>
+std::size_t Meter::keep_finite(const std::byte* codes, std::size_t n, std::byte* kept) {
+  constexpr std::size_t kPart = 64;  // most of them are whole
+  const auto infinity = static_cast<Code>(infinity_);
+  std::size_t finite = 0;
+  for (std::size_t first = 0, count; first < n; first += count, codes += count * sizeof(Code)) {
+    count = std::min(kPart, n - first);
+    if (table_->below[row_](codes, count, infinity_) == count) {
+      std::memcpy(kept + finite * sizeof(Code), codes, count * sizeof(Code));
+      finite += count;
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto code = load_le<Code>(codes + i * sizeof(Code));
+      std::memcpy(kept + finite * sizeof(Code), codes + i * sizeof(Code), sizeof(Code));
+      const auto magnitude = static_cast<Code>(code & kernels::kMagnitude<Code>);
+      finite += magnitude < infinity;
+      done_.nan += magnitude > infinity;
+      done_.pos_inf += code == infinity;
+      done_.neg_inf += magnitude == infinity && code != infinity;
+    }
+  }
+  return finite;
+}
+
+/// Without what is not finite, where there is any: what is left may be as tame as can be.
+void Meter::add_finite(const std::byte* codes, std::size_t n) {
+  if (!kernels::is_float(real_) || table_->below[row_](codes, n, infinity_) == n) return add_slowly(codes, n);
+  const auto kept = std::make_unique_for_overwrite<std::byte[]>(n * width_);
+  const std::size_t finite = width_ == 2   ? keep_finite<std::uint16_t>(codes, n, kept.get())
+                             : width_ == 4 ? keep_finite<std::uint32_t>(codes, n, kept.get())
+                                           : keep_finite<std::uint64_t>(codes, n, kept.get());
+  if (finite > 0 && !add_tame(kept.get(), finite)) add_slowly(kept.get(), finite);
 }
 
 void Meter::add_slowly(const std::byte* codes, std::size_t n) {

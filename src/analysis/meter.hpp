@@ -43,11 +43,16 @@ class Meter {
     void add(std::uint64_t n, const kernels::PowerSums& more, Range range);
   };
 
+  template <class Loop>
+  kernels::Measured flushed(const Loop& loop) const;
   void add_block(const std::byte* codes, std::size_t n);
   bool add_tame(const std::byte* codes, std::size_t n);
   bool add_wild(const std::byte* codes, std::size_t n);
+  template <class Code>
+  std::size_t keep_finite(const std::byte* codes, std::size_t n, std::byte* kept);
+  void add_finite(const std::byte* codes, std::size_t n);
   void add_slowly(const std::byte* codes, std::size_t n);
-  void close(Group& group);
+  static void close(const Group& group, Moments& into);
   void add_constant(std::size_t n, double value);
   void count_small(const std::byte* codes, std::size_t n, const kernels::Extremes& extremes, std::size_t small);
   bool any_special(const kernels::Extremes& extremes) const;
@@ -58,6 +63,9 @@ class Meter {
   kernels::Real real_;
   unsigned width_, row_;  // bytes of a code, and which of the functions by width
   std::uint64_t sign_, infinity_, near_, normal_;
+  /// Of all but the loops. Changing it takes as long as a few hundred codes, and only numbers of double precision can become subnormal
+  /// outside the loops: the least of the others has a fourth power that is normal.
+  kernels::Subnormals::Mode mode_;
   double least_normal_;
   bool wild_last_ = false;
   double scale_ = 1;  // of the last wild block

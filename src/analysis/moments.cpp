@@ -166,6 +166,7 @@ void Moments::negate() {
 
 /// To a larger exponent: what falls below the least double is nothing beside what asked for it.
 void Moments::rescale(int exponent) {
+  if (exponent == exponent_) return;
   const double factor = std::ldexp(1.0, exponent_ - exponent);
   mean_ *= factor;
   m2_ *= factor * factor;
@@ -198,13 +199,16 @@ void Moments::merge(const Moments& other) {
   max_ = std::max(max_, b.max_);
 }
 
+/// value * 2^exponent
+double Moments::scaled(double value) const { return exponent_ == 0 ? value : std::ldexp(value, exponent_); }
+
 double Moments::absmax() const { return std::max(std::abs(min_), std::abs(max_)); }
-double Moments::mean() const { return std::ldexp(mean_, exponent_); }
-double Moments::std() const { return std::ldexp(std::sqrt(std::max(m2_, 0.0) / static_cast<double>(count_)), exponent_); }
+double Moments::mean() const { return scaled(mean_); }
+double Moments::std() const { return scaled(std::sqrt(std::max(m2_, 0.0) / static_cast<double>(count_))); }
 
 double Moments::l2(double weight) const {
   const auto n = static_cast<double>(count_);
-  return std::ldexp(std::sqrt(weight) * std::sqrt(std::max(m2_, 0.0) + n * mean_ * mean_), exponent_);
+  return scaled(std::sqrt(weight) * std::sqrt(std::max(m2_, 0.0) + n * mean_ * mean_));
 }
 
 std::optional<double> Moments::skew() const {

@@ -48,6 +48,7 @@ class Moments {
  private:
   void shift(const kernels::PowerSums& sums, double pivot);
   void rescale(int exponent);
+  double scaled(double value) const;
 
   static constexpr int kNoExponent = -100000;  // of zeros alone: they take any other's
   std::uint64_t count_ = 0;

@@ -5,7 +5,6 @@
 #include "analysis/stats_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <complex>
 #include <limits>
 
@@ -13,20 +12,17 @@
 #include "analysis/meter.hpp"
 #include "analysis/parallel.hpp"
 #include "analysis/quantiles.hpp"
+#include "analysis/stats_tally.hpp"
 #include "assay/values.hpp"
 #include "base/arith.hpp"
-#include "base/sort.hpp"
 #include "base/try.hpp"
 #include "values/blocks.hpp"
 #include "values/decode.hpp"
-#include "values/dequantise.hpp"
 #include "values/storage_order.hpp"
 
 namespace assay::analysis {
 namespace {
 
-constexpr double kNearZero = 1e-6;
-constexpr double kF32Normal = std::numeric_limits<float>::min();     // of dequantised values
 constexpr std::size_t kBlock = Meter::kBlockBytes / sizeof(double);  // decoded reals
 constexpr std::uint64_t kUnitBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20, kSampledFrom = std::uint64_t{16} << 20;  // one in sixteen
@@ -80,58 +76,6 @@ bool surely_readable(const Checkpoint& checkpoint, const Tensor& tensor) {
   return numel == tensor.numel && dtype_bits(tensor.dtype) >= 8 && within(tensor.storage_offset, numel, most);
 }
 
-void set_moments(Stats& stats, const Moments& moments, std::uint64_t weight) {
-  if (moments.count() == 0) return;
-  stats.min = moments.min() + 0.0;  // not -0
-  stats.max = moments.max() + 0.0;
-  stats.absmax = moments.absmax();
-  stats.mean = moments.mean();
-  stats.std = moments.std();
-  stats.l2 = moments.l2(static_cast<double>(weight));
-  stats.skew = moments.skew();
-  stats.kurtosis = moments.kurtosis();
-}
-
-/// Sorts values whose codes ascend: they rise, then, where codes have a sign bit, fall (floats) or rise once more (integers).
-Counted sorted_by_value(Counted counted) {
-  const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const auto middle = std::is_sorted_until(counted.begin(), counted.end(), less);
-  if (!std::is_sorted(middle, counted.end(), less)) std::reverse(middle, counted.end());
-  Counted sorted(counted.size());
-  std::merge(counted.begin(), middle, middle, counted.end(), sorted.begin(), less);
-  return sorted;
-}
-
-/// Everything from the counts of codes. `quantizer` is null, or the one that all codes share.
-Tally tally_of(const Census& census, const Tensor& tensor, const Quantizer* quantizer, Stats& stats) {
-  const values::Decoder& decoder = values::decoder(tensor.dtype);
-  const double least_normal = quantizer ? kF32Normal : decoder.least_normal;
-  const std::vector<Census::Entry> entries = census.entries();
-  Tally tally;
-  Counted finite;
-  finite.reserve(entries.size());
-  for (const auto& [code, count] : entries) {
-    double value;
-    decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
-    if (quantizer) value = values::dequantised(value, static_cast<double>(quantizer->zero_point), values::whole_scale(*quantizer));
-    if (tensor.neg) value = -value;
-    const double magnitude = std::abs(value);
-    if (std::isnan(value)) tally.nan += count;
-    else if (std::isinf(value)) (value > 0 ? tally.pos_inf : tally.neg_inf) += count;
-    else finite.emplace_back(value, count);
-    if (magnitude == 0) tally.zeros += count;
-    else if (magnitude < least_normal) tally.subnormal += count;
-    if (magnitude < kNearZero) tally.near_zeros += count;
-  }
-  stats.distinct = entries.size();
-  // What turns the order around, a scale or a sign, does so once more.
-  if (quantizer || tensor.neg) sort_stable(finite);
-  else finite = sorted_by_value(std::move(finite));
-  if (!finite.empty()) tally.moments = Moments::of(finite);
-  stats.quantiles = quantiles_of(finite);
-  return tally;
-}
-
 /// Calls fn(codes) for the elements from `first` on, a block that the caches hold at a time; `whole`: when all of them are at hand.
 template <class Fn>
 Result<void> each_block(const TensorReader& reader, std::uint64_t first, std::uint64_t count, bool whole, Fn&& fn) {
@@ -169,15 +113,22 @@ Result<void> decode_into(Meter& meter, const TensorReader& reader, std::uint64_t
 
 }  // namespace
 
+/// What is kept for every tensor, of which there may be a million.
 struct StatsRun::Job {
-  Job(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options);
+  const Tensor* tensor = nullptr;
+  std::unique_ptr<Work> work = nullptr;  ///< null for plain tensors, which only need a tally
+  bool measured = false;
+  Tally tally = {};
+};
+
+struct StatsRun::Work {
+  Work(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options);
 
   const Tensor& tensor() const { return order.tensor(); }
   std::size_t element_bytes() const { return std::max<std::size_t>(values::decoder(tensor().dtype).raw_size, 1); }
   /// Of a real: a complex element has two.
   std::size_t code_bytes() const { return element_bytes() / values::decoder(tensor().dtype).reals; }
 
-  const Tensor* original;
   values::StorageOrder order;
   std::optional<kernels::Real> real;
   const Quantizer* quantizer = nullptr;
@@ -197,8 +148,8 @@ struct StatsRun::Job {
   Stats stats;
 };
 
-StatsRun::Job::Job(const Checkpoint& checkpoint, const Tensor& given, const StatsOptions& options)
-    : original(&given), order(given), real(real_of(order.tensor())) {
+StatsRun::Work::Work(const Checkpoint& checkpoint, const Tensor& given, const StatsOptions& options)
+    : order(given), real(real_of(order.tensor())) {
   const Tensor& own = tensor();
   stats.numel = given.numel;
   if (own.quantizer < checkpoint.quantizers.size()) quantizer = &checkpoint.quantizers[own.quantizer];
@@ -219,76 +170,102 @@ std::size_t StatsRun::workers() const { return workers_.size(); }
 
 StatsRun::StatsRun(const Checkpoint& checkpoint, std::vector<const Tensor*> tensors, std::size_t workers, const StatsOptions& options)
     : checkpoint_(&checkpoint), options_(options), workers_(std::max<std::size_t>(workers, 1)) {
+  for (const CheckpointFile& file : checkpoint.files)
+    mapped_.push_back(file.source && file.source->mapped(0, file.source->size()) ? file.source->size() : 0);
+  jobs_.reserve(tensors.size());
+  units_.reserve(tensors.size());
   for (const Tensor* tensor : tensors) {
-    jobs_.push_back(std::make_unique<Job>(checkpoint, *tensor, options));
-    Job& job = *jobs_.back();
-    const Tensor& own = job.tensor();
-    if (job.counted || job.searched) job.censuses.resize(workers_.size());
-    // What cannot be read takes no step, and its claims make none.
-    if (!surely_readable(checkpoint, own)) {
-      auto reader = TensorReader::open(checkpoint, own, options.limits);
-      if (!reader) {
-        job.error = std::move(reader).error();
-        continue;
-      }
-    }
-    add_units(static_cast<std::uint32_t>(jobs_.size() - 1));
+    const auto number = static_cast<std::uint32_t>(jobs_.size());
+    jobs_.push_back({.tensor = tensor});
+    if (is_plain(*tensor)) units_.push_back({number, static_cast<std::uint32_t>(tensor->nbytes()), 0, tensor->numel});
+    else prepare(number);
   }
   make_steps();
 }
 
+/// Whether a tensor is one unit of reals that stand in a mapped file as they are: opened and measured in no time, as the many small ones
+/// of a large checkpoint should be.
+bool StatsRun::is_plain(const Tensor& tensor) const {
+  if (options_.quantiles || tensor.neg || !real_of(tensor) || !surely_readable(*checkpoint_, tensor)) return false;
+  const Storage& storage = checkpoint_->storages[tensor.storage];
+  const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
+  return !storage.producer && !storage.big_endian && tensor.numel <= kUnitBytes / width &&
+         within(storage.offset, storage.nbytes, mapped_[storage.file]);
+}
+
+void StatsRun::prepare(std::uint32_t number) {
+  const Tensor& tensor = *jobs_[number].tensor;
+  jobs_[number].work = std::make_unique<Work>(*checkpoint_, tensor, options_);
+  Work& work = *jobs_[number].work;
+  const Tensor& own = work.tensor();
+  if (work.counted || work.searched) work.censuses.resize(workers_.size());
+  // What cannot be read takes no step, and its claims make none.
+  if (!surely_readable(*checkpoint_, own)) {
+    auto reader = TensorReader::open(*checkpoint_, own, options_.limits);
+    if (!reader) {
+      work.error = std::move(reader).error();
+      return;
+    }
+  }
+  add_units(number);
+}
+
 void StatsRun::add_units(std::uint32_t number) {
-  Job& job = *jobs_[number];
-  const std::uint64_t numel = job.tensor().numel, size = job.element_bytes();
-  job.first_unit = units_.size();
+  Work& work = *jobs_[number].work;
+  const std::uint64_t numel = work.tensor().numel, size = work.element_bytes();
+  work.first_unit = units_.size();
+  const auto add = [&](std::uint64_t first, std::uint64_t count) {
+    units_.push_back({number, static_cast<std::uint32_t>(count * size), first, count});
+  };
   if (const std::uint64_t blocks = options_.sample ? sampled_blocks(numel, size) : 0; blocks > 0) {
     const std::uint64_t length = kSampleBytes / size;
-    job.whole = false;
-    for (std::uint64_t i = 0; i < blocks; ++i) units_.push_back({number, blocks == 1 ? 0 : (numel - length) / (blocks - 1) * i, length});
+    work.whole = false;
+    for (std::uint64_t i = 0; i < blocks; ++i) add(blocks == 1 ? 0 : (numel - length) / (blocks - 1) * i, length);
   } else {
     const std::uint64_t length = kUnitBytes / size;
-    for (std::uint64_t first = 0; first < numel; first += length) units_.push_back({number, first, std::min(length, numel - first)});
+    for (std::uint64_t first = 0; first < numel; first += length) add(first, std::min(length, numel - first));
   }
-  const std::size_t units = units_.size() - job.first_unit;
-  if (job.tallies.empty()) job.tallies.resize(units);
-  job.left = units;
+  const std::size_t units = units_.size() - work.first_unit;
+  if (work.tallies.empty()) work.tallies.resize(units);
+  work.left = units;
 }
 
 /// Small tensors share a step. A storage that has to be unpacked is unpacked by one worker.
 void StatsRun::make_steps() {
+  constexpr std::uint64_t kLeast = 1024;  // what the work on a scalar amounts to
   steps_.clear();
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < units_.size(); ++i) {
-    const Job& job = *jobs_[units_[i].job];
-    const bool unpacked = checkpoint_->storages[job.tensor().storage].producer != nullptr;
-    const bool goes_on = i > 0 && (units_[i - 1].job == units_[i].job ? unpacked : bytes < kUnitBytes);
+    const Unit& unit = units_[i];
+    const Work* work = jobs_[unit.job].work.get();
+    const bool unpacked = work && checkpoint_->storages[work->tensor().storage].producer != nullptr;
+    const bool goes_on = i > 0 && (units_[i - 1].job == unit.job ? unpacked : bytes < kUnitBytes);
     if (steps_.empty() || !(goes_on || bytes < kUnitBytes / 2)) {
       steps_.push_back({i, i});
       bytes = 0;
     }
     steps_.back().end = i + 1;
-    const std::uint64_t size = units_[i].count * job.element_bytes();
-    bytes += size;
-    bytes_ += size;
+    bytes += std::max<std::uint64_t>(unit.bytes, kLeast);
+    bytes_ += unit.bytes;
   }
 }
 
 std::uint64_t StatsRun::bytes_of(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options) {
   if (!tensor.readable) return 0;
-  const Job job(checkpoint, tensor, options);
-  const std::uint64_t size = job.element_bytes(), numel = job.tensor().numel;
+  const Work work(checkpoint, tensor, options);
+  const std::uint64_t size = work.element_bytes(), numel = work.tensor().numel;
   const std::uint64_t blocks = options.sample ? sampled_blocks(numel, size) : 0;
   const std::uint64_t once = blocks > 0 ? blocks * (kSampleBytes / size) * size : numel * size;
-  return once * (job.searched ? job.code_bytes() / 2 : 1);
+  return once * (work.searched ? work.code_bytes() / 2 : 1);
 }
 
 void StatsRun::run(std::size_t step, std::size_t w) {
-  for (std::size_t i = steps_[step].begin; i < steps_[step].end; ++i) {
-    Job& job = *jobs_[units_[i].job];
+  for (std::size_t i = steps_[step].begin; (i = run_plain(i, steps_[step].end)) < steps_[step].end; ++i) {
+    Work& work = *jobs_[units_[i].job].work;
     if (auto taken = take(i, w, false); !taken)
-      if (!job.failing.exchange(true)) job.error = std::move(taken).error();
-    bytes_done_.fetch_add(units_[i].count * job.element_bytes(), std::memory_order_relaxed);
-    if (job.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(job);
+      if (!work.failing.exchange(true)) work.error = std::move(taken).error();
+    bytes_done_.fetch_add(units_[i].bytes, std::memory_order_relaxed);
+    if (work.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(work);
   }
 }
 
@@ -299,14 +276,14 @@ Result<bool> StatsRun::advance() {
       if (!next_round()) return false;
     }
     const Unit& unit = units_[next_unit_];
-    Job& job = *jobs_[unit.job];
+    looked += unit.bytes;
+    if (run_plain(next_unit_, next_unit_ + 1) > next_unit_) continue;
+    Work& work = *jobs_[unit.job].work;
     auto taken = take(next_unit_, 0, true);
     if (!taken && taken.error().code() == Code::need_range) return fail(std::move(taken).error());
-    if (!taken && !job.failing.exchange(true)) job.error = std::move(taken).error();
-    const std::uint64_t size = unit.count * job.element_bytes();
-    looked += size;
-    bytes_done_.fetch_add(size, std::memory_order_relaxed);
-    if (job.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(job);
+    if (!taken && !work.failing.exchange(true)) work.error = std::move(taken).error();
+    bytes_done_.fetch_add(unit.bytes, std::memory_order_relaxed);
+    if (work.left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_round(work);
   }
   return true;
 }
@@ -315,107 +292,135 @@ Result<bool> StatsRun::advance() {
 Result<void> StatsRun::take(std::size_t i, std::size_t w, bool whole) {
   Worker& worker = workers_[w];
   const Unit& unit = units_[i];
-  Job& job = *jobs_[unit.job];
-  if (job.failing) return {};
+  Work& work = *jobs_[unit.job].work;
+  if (work.failing) return {};
   if (worker.job != unit.job) {
     worker.reader.reset();
     worker.job = unit.job;
   }
-  return measure(job, unit, i - job.first_unit, worker, w, whole);
+  return measure(work, unit, i - work.first_unit, worker, w, whole);
 }
 
-Result<void> StatsRun::measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole) {
+/// All plain tensors from unit i on, up to the first that is none, which is given back.
+std::size_t StatsRun::run_plain(std::size_t i, std::size_t end) {
+  if (i == end || jobs_[units_[i].job].work) return i;
+  const kernels::Subnormals flushed(kernels::Subnormals::Mode::flushed);  // once for all of them
+  std::uint32_t file = kNone;
+  std::optional<ByteView> bytes;
+  std::uint64_t done = 0;
+  for (; i < end && !jobs_[units_[i].job].work; ++i) {
+    Job& job = jobs_[units_[i].job];
+    const Storage& storage = checkpoint_->storages[job.tensor->storage];
+    if (storage.file != file) {
+      file = storage.file;
+      const ByteSource& source = *checkpoint_->files[file].source;
+      bytes = source.mapped(0, source.size());
+    }
+    if (!bytes) {
+      // The file has shrunk. Reading it says so.
+      job.work = std::make_unique<Work>(*checkpoint_, *job.tensor, options_);
+      job.work->first_unit = i;
+      job.work->tallies.resize(1);
+      job.work->left = 1;
+      break;
+    }
+    const std::uint64_t width = units_[i].bytes / units_[i].count;
+    Meter meter(*real_of(*job.tensor), values::decoder(job.tensor->dtype).least_normal);
+    meter.add(bytes->span().subspan(static_cast<std::size_t>(storage.offset + job.tensor->storage_offset * width), units_[i].bytes));
+    job.tally = meter.tally();
+    job.measured = true;
+    done += units_[i].bytes;
+  }
+  bytes_done_.fetch_add(done, std::memory_order_relaxed);
+  return i;
+}
+
+Result<void> StatsRun::measure(Work& work, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole) {
   if (!worker.reader) {
-    ASSAY_TRY(worker.reader, TensorReader::open(*checkpoint_, job.tensor(), options_.limits));
+    ASSAY_TRY(worker.reader, TensorReader::open(*checkpoint_, work.tensor(), options_.limits));
   }
   const TensorReader& reader = *worker.reader;
-  if (job.search) {
-    if (job.passes.empty()) return {};
-    auto& pass = job.passes[w];
-    if (!pass) pass = std::make_unique<QuantileSearch::Pass>(job.search->start());
-    return each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) { job.search->count(codes, *pass); });
+  if (work.search) {
+    if (work.passes.empty()) return {};
+    auto& pass = work.passes[w];
+    if (!pass) pass = std::make_unique<QuantileSearch::Pass>(work.search->start());
+    return each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) { work.search->count(codes, *pass); });
   }
   Census* census = nullptr;
-  if (job.counted || job.searched) {
-    auto& own = job.censuses[w];
-    if (!own) own = std::make_unique<Census>(job.code_bytes(), job.tensor().numel);
+  if (work.counted || work.searched) {
+    auto& own = work.censuses[w];
+    if (!own) own = std::make_unique<Census>(work.code_bytes(), work.tensor().numel);
     census = own.get();
   }
-  Meter meter(job.real.value_or(kernels::Real::f64), job.quantizer ? kF32Normal : values::decoder(job.tensor().dtype).least_normal);
-  if (!job.counted && !job.real) ASSAY_CHECK(decode_into(meter, reader, unit.first, unit.count));
-  if (job.counted || job.real || job.searched) {
+  Meter meter(work.real.value_or(kernels::Real::f64), work.quantizer ? kF32Normal : values::decoder(work.tensor().dtype).least_normal);
+  if (!work.counted && !work.real) ASSAY_CHECK(decode_into(meter, reader, unit.first, unit.count));
+  if (work.counted || work.real || work.searched) {
     ASSAY_CHECK(each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) {
-      if (job.real && !job.counted) meter.add(codes);
+      if (work.real && !work.counted) meter.add(codes);
       if (census) census->add(codes);
     }));
   }
-  if (!job.counted) {
-    job.tallies[number] = meter.tally();
-    if (job.real && job.tensor().neg) job.tallies[number].negate();
+  if (!work.counted) {
+    work.tallies[number] = meter.tally();
+    if (work.real && work.tensor().neg) work.tallies[number].negate();
   }
-  job.measured.fetch_add(unit.count, std::memory_order_relaxed);
+  work.measured.fetch_add(unit.count, std::memory_order_relaxed);
   return {};
 }
 
 /// By whoever finished the last unit of a job: all others have finished theirs.
-void StatsRun::finish_round(Job& job) {
-  if (job.failing) return;
-  if (!job.search) return conclude(job);
+void StatsRun::finish_round(Work& work) {
+  if (work.failing) return;
+  if (!work.search) return conclude(work);
   QuantileSearch::Pass* all = nullptr;
-  for (const auto& pass : job.passes) {
+  for (const auto& pass : work.passes) {
     if (pass && all) all->merge(*pass);
     else if (pass) all = pass.get();
   }
-  if (all) job.search->finish(*all);
-  job.passes.clear();
-  if (job.search->open()) return;
-  const values::Decoder& decoder = values::decoder(job.tensor().dtype);
-  for (const auto& [p, code] : job.search->codes()) {
+  if (all) work.search->finish(*all);
+  work.passes.clear();
+  if (work.search->open()) return;
+  const values::Decoder& decoder = values::decoder(work.tensor().dtype);
+  for (const auto& [p, code] : work.search->codes()) {
     double value;
     decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
-    job.stats.quantiles.emplace_back(p, job.tensor().neg ? -value : value);
+    work.stats.quantiles.emplace_back(p, work.tensor().neg ? -value : value);
   }
 }
 
 /// From what the first round has gathered, all or not.
-void StatsRun::conclude(Job& job) {
-  if (job.concluded) return;
-  job.concluded = true;
-  const std::uint64_t weight = job.order.weight();
-  Stats& stats = job.stats;
-  stats.measured = job.measured * weight;
+void StatsRun::conclude(Work& work) {
+  if (work.concluded) return;
+  work.concluded = true;
+  const std::uint64_t weight = work.order.weight();
+  Stats& stats = work.stats;
+  stats.measured = work.measured * weight;
   stats.exact = stats.measured == stats.numel;
   Census* census = nullptr;
-  for (const auto& own : job.censuses) {
+  for (const auto& own : work.censuses) {
     if (own && census) census->merge(*own);
     else if (own) census = own.get();
   }
   Tally total;
-  if (job.counted) {
-    if (census) total = tally_of(*census, job.tensor(), job.quantizer, stats);
+  if (work.counted) {
+    if (census) total = tally_of(*census, work.tensor(), work.quantizer, stats);
     else if (stats.numel == 0) stats.distinct = 0;
   } else {
-    for (const Tally& tally : job.tallies) total.merge(tally);
-    if (census) job.search.emplace(job.code_bytes(), order_of(job.tensor().dtype), job.tensor().neg, census->entries());
+    for (const Tally& tally : work.tallies) total.merge(tally);
+    if (census) work.search.emplace(work.code_bytes(), order_of(work.tensor().dtype), work.tensor().neg, census->entries());
   }
-  job.censuses.clear();
-  job.tallies.clear();
-  set_moments(stats, total.moments, weight);
-  stats.zeros = total.zeros * weight;
-  stats.near_zeros = total.near_zeros * weight;
-  stats.nan = total.nan * weight;
-  stats.pos_inf = total.pos_inf * weight;
-  stats.neg_inf = total.neg_inf * weight;
-  stats.subnormal = total.subnormal * weight;
+  work.censuses.clear();
+  work.tallies.clear();
+  set_tally(stats, total, weight);
 }
 
 bool StatsRun::next_round() {
   for (Worker& worker : workers_) worker.reader.reset(), worker.job = std::numeric_limits<std::size_t>::max();
   units_.clear();
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
-    Job& job = *jobs_[i];
-    if (job.failing || !job.search || !job.search->open()) continue;
-    job.passes.resize(workers_.size());
+    Work* work = jobs_[i].work.get();
+    if (!work || work->failing || !work->search || !work->search->open()) continue;
+    work->passes.resize(workers_.size());
     add_units(i);
   }
   make_steps();
@@ -423,10 +428,18 @@ bool StatsRun::next_round() {
 }
 
 Result<Stats> StatsRun::result(std::size_t i) {
-  Job& job = *jobs_[i];
-  if (job.error) return fail(std::move(*job.error));
-  conclude(job);
-  return job.stats;
+  Job& job = jobs_[i];
+  if (!job.work) {
+    Stats stats;
+    stats.numel = job.tensor->numel;
+    stats.measured = job.measured ? stats.numel : 0;
+    stats.exact = job.measured;
+    set_tally(stats, job.tally, 1);
+    return stats;
+  }
+  if (job.work->error) return fail(std::move(*job.work->error));
+  conclude(*job.work);
+  return job.work->stats;
 }
 
 bool run_all(StatsRun& run, const std::function<bool()>& watch) {

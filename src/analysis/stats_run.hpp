@@ -46,25 +46,30 @@ class StatsRun {
 
  private:
   struct Job;
+  struct Work;
   struct Worker;
   struct Unit {
-    std::uint32_t job;
+    std::uint32_t job, bytes;
     std::uint64_t first, count;  // elements
   };
   struct Step {
     std::size_t begin, end;  // units
   };
 
+  bool is_plain(const Tensor& tensor) const;
+  void prepare(std::uint32_t job);
   void add_units(std::uint32_t job);
   void make_steps();
+  std::size_t run_plain(std::size_t unit, std::size_t end);
   Result<void> take(std::size_t unit, std::size_t w, bool whole);
-  Result<void> measure(Job& job, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole);
-  void finish_round(Job& job);
-  void conclude(Job& job);
+  Result<void> measure(Work& work, const Unit& unit, std::size_t number, Worker& worker, std::size_t w, bool whole);
+  void finish_round(Work& work);
+  void conclude(Work& work);
 
   const Checkpoint* checkpoint_;
   StatsOptions options_;
-  std::vector<std::unique_ptr<Job>> jobs_;
+  std::vector<std::uint64_t> mapped_;  // bytes of each file that is mapped, 0 of others
+  std::vector<Job> jobs_;
   std::vector<Worker> workers_;
   std::vector<Unit> units_;
   std::vector<Step> steps_;

@@ -11,29 +11,12 @@
 
 namespace assay::values {
 
-/// Calls fn(first, codes) with `codes` of `count` elements from `begin` on as read_raw gives them, in place where the tensor is
-/// plain; about `block_bytes` at a time. `fn` returns Result<void>; its error ends the walk.
+/// Calls fn(first, codes) with `codes` of `count` elements from `begin` on as TensorReader::for_each_raw does; about `block_bytes` at a
+/// time. `fn` returns Result<void>; its error ends the walk.
 template <class Fn>
 Result<void> for_each_raw_block(const TensorReader& reader, std::uint64_t begin, std::uint64_t count, Fn&& fn,
                                 std::size_t block_bytes = std::size_t{64} << 10) {
-  const std::uint64_t end = begin + count;
-  const std::size_t size = reader.raw_size();
-  const std::size_t block = std::max<std::size_t>(block_bytes / size, 1);
-  const auto whole = reader.plain_view();
-  std::unique_ptr<std::byte[]> copy;
-  for (std::uint64_t first = begin; first < end;) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, end - first));
-    if (whole) {
-      ASSAY_CHECK(fn(first, whole->span().subspan(static_cast<std::size_t>(first) * size, n * size)));
-    } else {
-      if (!copy) copy = std::make_unique_for_overwrite<std::byte[]>(n * size);
-      const std::span<std::byte> codes(copy.get(), n * size);
-      ASSAY_CHECK(reader.read_raw(first, n, codes));
-      ASSAY_CHECK(fn(first, std::span<const std::byte>(codes)));
-    }
-    first += n;
-  }
-  return {};
+  return reader.for_each_raw(begin, count, block_bytes, std::ref(fn));
 }
 
 /// Of all elements.

@@ -65,6 +65,9 @@ struct TensorReader::State {
 
   Result<void> check_range(std::uint64_t first, std::uint64_t n) const;
   const std::byte* whole_in_place(std::uint64_t first, std::uint64_t n) const;
+  /// Whether elements stand side by side for so long that each run is worth a look of its own.
+  bool long_runs() const { return bits % 8 == 0 && !swapped() && (layout.contiguous() || (layout.run() > 1 && layout.run() * raw_size() >= kLongRun)); }
+  const std::byte* in_place(std::uint64_t first, std::uint64_t n, std::uint64_t& low) const;
   Result<void> gather(std::uint64_t first, std::uint64_t n, std::byte* out);
   void gather_from(const std::byte* low_byte, std::uint64_t low, std::uint64_t first, std::uint64_t n, std::byte* out) const;
   Result<void> gather_runs(std::uint64_t first, std::uint64_t n, std::byte* out) const;
@@ -90,6 +93,13 @@ Result<void> TensorReader::State::check_range(std::uint64_t first, std::uint64_t
 const std::byte* TensorReader::State::whole_in_place(std::uint64_t first, std::uint64_t n) const {
   if (!layout.contiguous() || bits % 8 != 0 || swapped() || n == 0) return nullptr;
   return bytes.in_place((layout.base + first) * raw_size(), n * raw_size());
+}
+
+/// All that these elements span, from byte `low` of the storage on; null where it is not at hand.
+const std::byte* TensorReader::State::in_place(std::uint64_t first, std::uint64_t n, std::uint64_t& low) const {
+  const auto [from, to] = layout.extent(first, n);
+  low = from * bits / 8;
+  return bytes.in_place(low, bits_to_bytes((to + 1) * bits) - low);
 }
 
 /// From bytes at hand: `low_byte` is byte `low` of the storage.
@@ -297,6 +307,42 @@ Result<void> TensorReader::read_raw(std::uint64_t first, std::uint64_t n, std::s
     if (!gathered) return fail(state.named(std::move(gathered).error()));
   }
   return {};
+}
+
+Result<void> TensorReader::for_each_raw(std::uint64_t first, std::uint64_t n, std::size_t block_bytes,
+                                        const std::function<Result<void>(std::uint64_t, std::span<const std::byte>)>& fn) const {
+  State& state = *state_;
+  ASSAY_CHECK(state.check_range(first, n));
+  if (n == 0) return {};
+  if (auto prepared = state.bytes.prepare(); !prepared) return fail(state.named(std::move(prepared).error()));
+  const std::size_t size = state.raw_size();
+  const std::uint64_t block = std::max<std::size_t>(block_bytes / size, 1);
+  std::uint64_t low = 0;
+  const std::byte* low_byte = state.long_runs() ? state.in_place(first, n, low) : nullptr;
+  std::unique_ptr<std::byte[]> copy;
+  Result<void> result;
+  const std::uint64_t begin = first;
+  // Codes [first, first + count), whose bytes start at `at` where they are at hand. What fits one block is read before the first call.
+  const auto one = [&](std::uint64_t count, const std::byte* at) -> Result<void> {
+    const auto bytes = static_cast<std::size_t>(count * size);
+    if (at) return fn(first, std::span(at, bytes));
+    const bool first_time = !copy, all = block >= n;
+    if (first_time) copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(std::min(block, n)) * size);
+    if (all && first_time) ASSAY_CHECK(read_raw(first, n, std::span(copy.get(), static_cast<std::size_t>(n) * size)));
+    if (!all) ASSAY_CHECK(read_raw(first, count, std::span(copy.get(), bytes)));
+    return fn(first, std::span<const std::byte>(copy.get() + (all ? first - begin : 0) * size, bytes));
+  };
+  const auto run = [&](std::uint64_t element, std::uint64_t length) {
+    for (std::uint64_t done = 0; done < length && result;) {
+      const std::uint64_t count = std::min(block, length - done);
+      result = one(count, low_byte ? low_byte + ((element + done) * size - low) : nullptr);
+      done += count;
+      first += count;
+    }
+  };
+  if (state.long_runs()) state.layout.for_each_run(first, n, [&](std::uint64_t element, std::uint64_t length, std::uint64_t) { run(element, length); });
+  else run(0, n);
+  return result;
 }
 
 Result<void> TensorReader::read_f64(std::uint64_t first, std::span<double> out) const { return state_->read_real(first, out); }

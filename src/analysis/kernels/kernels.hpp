@@ -35,9 +35,12 @@ struct PowerSums {
 struct Measured {
   PowerSums sums;
   Extremes extremes;
-  std::size_t small;       ///< codes of a magnitude below `limit`; integers that are 0
-  std::size_t special;     ///< codes that are not finite; only counted by `wild`
-  std::size_t infinities;  ///< of either sign, among them
+  std::size_t small = 0;  ///< codes of a magnitude below `limit`; integers that are 0
+  // Only counted by `wild`:
+  std::size_t zeros = 0;       ///< of either sign
+  std::size_t lower = 0;       ///< codes of a magnitude below `lower`
+  std::size_t special = 0;     ///< codes that are not finite
+  std::size_t infinities = 0;  ///< of either sign, among them
 };
 
 /// Of pairs a, b and their difference d = a - b.
@@ -57,8 +60,8 @@ struct Table {
 
   /// d = x - about. The sums mean nothing where a code is not finite.
   Measured (*measure[kReals])(const std::byte* codes, std::size_t n, double about, std::uint64_t limit);
-  /// d = x * scale, a power of two; codes that are not finite count as 0 in sums, extremes and small ones.
-  Measured (*wild[kFloats])(const std::byte* codes, std::size_t n, double scale, std::uint64_t limit);
+  /// d = x * scale, a power of two, and of finite codes alone. Of the extremes `min_signed` is not sought.
+  Measured (*wild[kFloats])(const std::byte* codes, std::size_t n, double scale, std::uint64_t limit, std::uint64_t lower);
   // By the width of the codes: 2, 4, 8 bytes.
   std::size_t (*below[3])(const std::byte* codes, std::size_t n, std::uint64_t limit);  ///< magnitudes below the limit
   std::size_t (*equal[3])(const std::byte* codes, std::size_t n, std::uint64_t code);
@@ -87,7 +90,7 @@ class Subnormals {
   Subnormals& operator=(const Subnormals&) = delete;
 
  private:
-  [[maybe_unused]] std::uint32_t before_;
+  [[maybe_unused]] std::uint32_t before_, change_;
 };
 
 }  // namespace assay::analysis::kernels

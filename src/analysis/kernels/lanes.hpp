@@ -159,7 +159,12 @@ constexpr Extremes no_extremes() {
   return {std::numeric_limits<Signed>::max(), std::numeric_limits<Signed>::min(), std::numeric_limits<Code>::max(), 0};
 }
 
-/// The code that counts in sums and extremes: +0 where it is not finite and that matters.
+/// Magnitudes below these are counted.
+struct Below {
+  std::uint64_t limit, lower;
+};
+
+/// The code that counts in sums: +0 where it is not finite and that matters.
 template <Real kReal, bool kWild>
 CodeOf<kReal> kept(CodeOf<kReal> code) {
   using Code = CodeOf<kReal>;
@@ -169,21 +174,26 @@ CodeOf<kReal> kept(CodeOf<kReal> code) {
 
 /// What one code adds beside the sums.
 template <Real kReal, bool kWild>
-void note(Measured& found, CodeOf<kReal> code, std::uint64_t limit) {
+void note(Measured& found, CodeOf<kReal> code, Below below) {
   using Code = CodeOf<kReal>;
-  if constexpr (kWild) {
-    const Code magnitude = code & kMagnitude<Code>;
-    found.special += magnitude >= kInfinity<kReal>;
-    found.infinities += magnitude == kInfinity<kReal>;
-    code = kept<kReal, kWild>(code);
-  }
+  const Code magnitude = code & kMagnitude<Code>;
   const std::int64_t own = static_cast<std::make_signed_t<Code>>(code);
   Extremes& extremes = found.extremes;
-  extremes.min_signed = own < extremes.min_signed ? own : extremes.min_signed;
+  found.small += is_float(kReal) ? magnitude < below.limit : code == 0;
+  if constexpr (kWild) {
+    found.zeros += magnitude == 0;
+    found.lower += magnitude < below.lower;
+    found.infinities += magnitude == kInfinity<kReal>;
+    if (magnitude >= kInfinity<kReal>) {
+      ++found.special;
+      return;
+    }
+  } else {
+    extremes.min_signed = own < extremes.min_signed ? own : extremes.min_signed;
+  }
   extremes.max_signed = own > extremes.max_signed ? own : extremes.max_signed;
   extremes.min_unsigned = code < extremes.min_unsigned ? code : extremes.min_unsigned;
   extremes.max_unsigned = code > extremes.max_unsigned ? code : extremes.max_unsigned;
-  found.small += is_float(kReal) ? (code & kMagnitude<Code>) < limit : code == 0;
 }
 
 /// `factor` is `about`, or where wild the scale.

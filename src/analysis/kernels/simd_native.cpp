@@ -30,39 +30,46 @@ struct Notes {
   using DS = Tag<Signed>;
 
   hn::Vec<D> min_u, max_u;
-  hn::Vec<DS> min_s, max_s, limit;
-  Counter<Code> small, special, infinities;
+  hn::Vec<DS> min_s, max_s, limit, lower_limit;
+  Counter<Code> small, zeros, lower, finite, infinities;
 
-  HWY_INLINE explicit Notes(std::uint64_t below) {
+  HWY_INLINE explicit Notes(Below below) {
     min_u = hn::Set(D(), hwy::LimitsMax<Code>());
     max_u = hn::Zero(D());
     min_s = hn::Set(DS(), hwy::LimitsMax<Signed>());
     max_s = hn::Set(DS(), hwy::LimitsMin<Signed>());
-    limit = hn::Set(DS(), static_cast<Signed>(below));
+    limit = hn::Set(DS(), static_cast<Signed>(below.limit));
+    lower_limit = hn::Set(DS(), static_cast<Signed>(below.lower));
   }
   /// Gives the codes that count in sums.
   HWY_INLINE hn::Vec<D> add(hn::Vec<D> v) {
     const D d;
     const DS ds;
-    if constexpr (kWild) {
-      const auto magnitude = hn::BitCast(ds, hn::And(v, hn::Set(d, kMagnitude<Code>)));
-      const auto infinity = hn::Set(ds, static_cast<Signed>(kInfinity<kReal>));
-      const auto kept = hn::RebindMask(d, hn::Lt(magnitude, infinity));
-      special.add(hn::RebindMask(d, hn::Gt(magnitude, hn::Set(ds, static_cast<Signed>(kInfinity<kReal> - 1)))));
-      infinities.add(hn::RebindMask(d, hn::Eq(magnitude, infinity)));
-      v = hn::IfThenElseZero(kept, v);
-    }
     const auto s = hn::BitCast(ds, v);
-    min_u = hn::Min(min_u, v);
-    max_u = hn::Max(max_u, v);
-    min_s = hn::Min(min_s, s);
-    max_s = hn::Max(max_s, s);
     // Magnitudes have no top bit, and signed comparisons are cheaper.
-    if constexpr (is_float(kReal)) small.add(hn::RebindMask(d, hn::Lt(hn::BitCast(ds, hn::And(v, hn::Set(d, kMagnitude<Code>))), limit)));
+    const auto magnitude = hn::BitCast(ds, hn::And(v, hn::Set(d, kMagnitude<Code>)));
+    if constexpr (is_float(kReal)) small.add(hn::RebindMask(d, hn::Lt(magnitude, limit)));
     else small.add(hn::Eq(v, hn::Zero(d)));
+    if constexpr (kWild) {
+      const auto infinity = hn::Set(ds, static_cast<Signed>(kInfinity<kReal>));
+      const auto kept = hn::Lt(magnitude, infinity);
+      finite.add(hn::RebindMask(d, kept));
+      zeros.add(hn::RebindMask(d, hn::Eq(magnitude, hn::Zero(ds))));
+      lower.add(hn::RebindMask(d, hn::Lt(magnitude, lower_limit)));
+      infinities.add(hn::RebindMask(d, hn::Eq(magnitude, infinity)));
+      min_u = hn::IfThenElse(hn::RebindMask(d, kept), hn::Min(min_u, v), min_u);
+      max_s = hn::IfThenElse(kept, hn::Max(max_s, s), max_s);
+      v = hn::IfThenElseZero(hn::RebindMask(d, kept), v);
+    } else {
+      min_u = hn::Min(min_u, v);
+      max_s = hn::Max(max_s, s);
+      min_s = hn::Min(min_s, s);
+    }
+    max_u = hn::Max(max_u, v);
     return v;
   }
-  HWY_INLINE void write(Measured& found) const {
+  /// Of `n` codes.
+  HWY_INLINE void write(Measured& found, std::size_t n) const {
     Extremes& extremes = found.extremes;
     extremes.min_unsigned = std::min<std::uint64_t>(extremes.min_unsigned, hn::GetLane(hn::MinOfLanes(D(), min_u)));
     extremes.max_unsigned = std::max<std::uint64_t>(extremes.max_unsigned, hn::GetLane(hn::MaxOfLanes(D(), max_u)));
@@ -70,7 +77,9 @@ struct Notes {
     extremes.max_signed = std::max<std::int64_t>(extremes.max_signed, hn::GetLane(hn::MaxOfLanes(DS(), max_s)));
     found.small += small.total();
     if constexpr (kWild) {
-      found.special += special.total();
+      found.zeros += zeros.total();
+      found.lower += lower.total();
+      found.special += n - finite.total();
       found.infinities += infinities.total();
     }
   }
@@ -165,19 +174,19 @@ HWY_INLINE void add_rows(const std::byte* p, std::size_t rows, std::size_t from,
 
 /// Two vectors of lanes at a time: where vectors are short, the codes, which are in the nearest cache by then, are gone through again.
 template <Real kReal, bool kWild, bool kFactor>
-Measured measure_wide_by(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+Measured measure_wide_by(const std::byte* p, std::size_t n, double factor, Below below) {
   using Code = CodeOf<kReal>;
   const std::size_t step = 2 * hn::Lanes(D64()), rows = n / kLanes;
-  Measured found{{}, no_extremes<Code>(), 0, 0, 0};
-  Notes<kReal, kWild> notes(limit);
+  Measured found{.sums = {}, .extremes = no_extremes<Code>()};
+  Notes<kReal, kWild> notes(below);
   Unset<LaneSums<double, kLanes>> unset;
   LaneSums<double, kLanes>& lanes = unset.it;
   add_rows<kReal, kWild, kFactor, true>(p, rows, 0, factor, notes, lanes);
   for (std::size_t from = step; from < kLanes; from += step) add_rows<kReal, kWild, kFactor, false>(p, rows, from, factor, notes, lanes);
-  if (rows > 0) notes.write(found);
+  if (rows > 0) notes.write(found, rows * kLanes);
   for (std::size_t i = rows * kLanes; i < n; ++i) {
     const Code code = load_le<Code>(p + i * sizeof(Code));
-    note<kReal, kWild>(found, code, limit);
+    note<kReal, kWild>(found, code, below);
     lanes.add(i % kLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), factor));
   }
   found.sums = folded(lanes);
@@ -228,14 +237,14 @@ HWY_INLINE void add_fast_rows(const std::byte* p, std::size_t rows, std::size_t 
 }
 
 template <Real kReal, bool kWild, bool kFactor>
-Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, Below below) {
   const std::size_t step = hn::Lanes(D32());
   const auto single = static_cast<float>(factor);
-  Measured found{{}, no_extremes<std::uint16_t>(), 0, 0, 0};
-  Notes<kReal, kWild> notes(limit);
+  Measured found{.sums = {}, .extremes = no_extremes<std::uint16_t>()};
+  Notes<kReal, kWild> notes(below);
   Unset<LaneSums<double, kLanes>> unset;
   LaneSums<double, kLanes>& wide = unset.it;
-  const bool any_row = n >= kFastLanes;
+  const std::size_t in_rows = n / kFastLanes * kFastLanes;
   bool first = true;
   while (n > 0) {
     const std::size_t count = std::min(n, kFastLanes * kFastRows), rows = count / kFastLanes;
@@ -260,7 +269,7 @@ Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, std::
       if (first) wide = {};
       for (std::size_t i = rows * kFastLanes; i < count; ++i) {
         const auto code = load_le<std::uint16_t>(p + i * 2);
-        note<kReal, kWild>(found, code, limit);
+        note<kReal, kWild>(found, code, below);
         lanes.it.add(i % kFastLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), single));
       }
       empty_into<kReal>(wide, lanes.it);
@@ -269,17 +278,27 @@ Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, std::
     p += count * 2;
     first = false;
   }
-  if (any_row) notes.write(found);
+  if (in_rows > 0) notes.write(found, in_rows);
   found.sums = folded(wide);
   return found;
 }
 
 template <Real kReal, bool kWild>
-Measured measure(const std::byte* p, std::size_t n, double factor, std::uint64_t limit) {
+Measured measure_by(const std::byte* p, std::size_t n, double factor, Below below) {
   const bool idle = factor == (kWild ? 1 : 0);
   if constexpr (is_fast(kReal))
-    return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, limit) : measure_fast_by<kReal, kWild, true>(p, n, factor, limit);
-  else return idle ? measure_wide_by<kReal, kWild, false>(p, n, factor, limit) : measure_wide_by<kReal, kWild, true>(p, n, factor, limit);
+    return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, below) : measure_fast_by<kReal, kWild, true>(p, n, factor, below);
+  else return idle ? measure_wide_by<kReal, kWild, false>(p, n, factor, below) : measure_wide_by<kReal, kWild, true>(p, n, factor, below);
+}
+
+template <Real kReal>
+Measured measure(const std::byte* p, std::size_t n, double about, std::uint64_t limit) {
+  return measure_by<kReal, false>(p, n, about, {limit, 0});
+}
+
+template <Real kReal>
+Measured wild(const std::byte* p, std::size_t n, double scale, std::uint64_t limit, std::uint64_t lower) {
+  return measure_by<kReal, true>(p, n, scale, {limit, lower});
 }
 
 template <class Code>
@@ -315,9 +334,8 @@ std::size_t equal(const std::byte* p, std::size_t n, std::uint64_t code) {
 extern const Table kTable;
 constexpr Table kTable = {
     HWY_STR(HWY_NAMESPACE) + 2,  // "N_AVX2" without the front
-    {measure<Real::bf16, false>, measure<Real::f16, false>, measure<Real::f32, false>, measure<Real::f64, false>, measure<Real::i32, false>,
-     measure<Real::u32, false>},
-    {measure<Real::bf16, true>, measure<Real::f16, true>, measure<Real::f32, true>, measure<Real::f64, true>},
+    {measure<Real::bf16>, measure<Real::f16>, measure<Real::f32>, measure<Real::f64>, measure<Real::i32>, measure<Real::u32>},
+    {wild<Real::bf16>, wild<Real::f16>, wild<Real::f32>, wild<Real::f64>},
     {below<std::uint16_t>, below<std::uint32_t>, below<std::uint64_t>},
     {equal<std::uint16_t>, equal<std::uint32_t>, equal<std::uint64_t>},
     {pairs_bf16, pairs_f16, pairs_f32},

@@ -11,17 +11,19 @@ namespace assay::analysis::kernels {
 #ifdef __SSE2__
 namespace {
 
-constexpr std::uint32_t kInputsAreZero = 1u << 6, kResultsToZero = 1u << 15;
+constexpr std::uint32_t kInputsAreZero = 1u << 6, kResultsToZero = 1u << 15, kBoth = kInputsAreZero | kResultsToZero;
 
 }  // namespace
 
-Subnormals::Subnormals(Mode mode) : before_(_mm_getcsr()) {
-  const std::uint32_t exact = before_ & ~(kInputsAreZero | kResultsToZero);
-  _mm_setcsr(mode == Mode::exact ? exact : exact | kInputsAreZero | kResultsToZero);
+// Writing the register takes as long as a few hundred codes: only where it changes something.
+Subnormals::Subnormals(Mode mode) : before_(_mm_getcsr()), change_((before_ ^ (mode == Mode::exact ? 0 : kBoth)) & kBoth) {
+  if (change_ != 0) _mm_setcsr(before_ ^ change_);
 }
-Subnormals::~Subnormals() { _mm_setcsr(before_); }
+Subnormals::~Subnormals() {
+  if (change_ != 0) _mm_setcsr(before_);
+}
 #else
-Subnormals::Subnormals(Mode) : before_(0) {}
+Subnormals::Subnormals(Mode) : before_(0), change_(0) {}
 Subnormals::~Subnormals() = default;
 #endif
 

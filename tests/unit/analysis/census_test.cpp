@@ -46,6 +46,26 @@ TEST(Census, CountsWhateverWayItCounts) {
   }
 }
 
+TEST(Census, OneCodeMayOccurAllTheTime) {
+  std::mt19937_64 random(10);
+  for (const std::size_t size : {1u, 2u, 4u, 8u}) {
+    for (const unsigned percent : {5u, 50u, 97u, 100u}) {
+      SCOPED_TRACE(testing::Message() << size << " bytes, " << percent << " % the same");
+      const std::size_t n = 200003;
+      std::vector<std::byte> codes;
+      std::map<unsigned, std::uint64_t> expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t code = random() % 100 < percent ? 0x3f80'3f80'3f80'3f80 : random();
+        for (std::size_t byte = 0; byte < size; ++byte) codes.push_back(static_cast<std::byte>(code >> (8 * byte) & 0xff));
+        ++expected[static_cast<unsigned>(size == 1 ? code & 0xff : code >> (8 * (size - 2)) & 0xffff)];
+      }
+      Census census(size, n);
+      census.add(codes);
+      EXPECT_EQ(as_map(census), expected);
+    }
+  }
+}
+
 TEST(Census, OfWiderCodesTheUpperBitsAndPiecesAddUp) {
   std::mt19937_64 random(9);
   for (const std::size_t size : {1u, 2u, 4u, 8u}) {

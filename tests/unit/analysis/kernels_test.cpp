@@ -77,6 +77,8 @@ void expect_same(const Measured& a, const Measured& b) {
   EXPECT_EQ(a.extremes.min_unsigned, b.extremes.min_unsigned);
   EXPECT_EQ(a.extremes.max_unsigned, b.extremes.max_unsigned);
   EXPECT_EQ(a.small, b.small);
+  EXPECT_EQ(a.zeros, b.zeros);
+  EXPECT_EQ(a.lower, b.lower);
   EXPECT_EQ(a.special, b.special);
   EXPECT_EQ(a.infinities, b.infinities);
 }
@@ -114,7 +116,7 @@ TEST(Kernels, AgreeWithTheReferenceBitByBit) {
             expect_same(all[0]->measure[r](codes, n, about, 0x3587), all[t]->measure[r](codes, n, about, 0x3587));
           if (!kernels::is_float(real)) continue;
           for (const double scale : {1.0, 0x1p-100})
-            expect_same(all[0]->wild[r](codes, n, scale, 0x3587), all[t]->wild[r](codes, n, scale, 0x3587));
+            expect_same(all[0]->wild[r](codes, n, scale, 0x3587, 0x80), all[t]->wild[r](codes, n, scale, 0x3587, 0x80));
         }
         for (int width = 0; width < 3; ++width) {
           for (const std::uint64_t limit : {1u, 0x80u, 0x3587u})
@@ -291,6 +293,20 @@ TEST(Meter, OneTemperAfterAnother) {
       }
     }
     expect_tally(real, bytes, kernels::is_fast(real) ? 1e-7 : 1e-12);
+  }
+}
+
+TEST(Meter, OfTheLargestNumbers) {
+  std::mt19937_64 random(14);
+  for (const Real real : {Real::bf16, Real::f32}) {
+    for (const bool nan : {false, true}) {
+      Bytes bytes;
+      for (int i = 0; i < 20000; ++i)
+        put_real(bytes, real,
+                 nan && i % 100 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                     : (random() % 2 == 0 ? 1 : -1) * (1.8e38 + 1e34 * (random() % 10000)));
+      expect_tally(real, bytes, 1e-7);
+    }
   }
 }
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <complex>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "base/half.hpp"
@@ -50,9 +52,62 @@ struct Many {
       builder.add("f", {n}, floats);
       builder.add_raw("b", DType::bf16, {n}, halves.data(), n * 2);
     }
+    // Views: the left part of long rows and of short ones, and what is negated.
+    for (const auto& [shape, stride] : {std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>>{{600, 3000}, {4000, 1}},
+                                        {{2000, 100}, {400, 1}},
+                                        {{3, 200000}, {200000, 1}}}) {
+      for (const std::size_t whole : {0u, 1u}) {
+        Tensor view = builder.made.tensors[whole];
+        view.shape = builder.made.arena().numbers(shape);
+        view.stride = builder.made.arena().numbers(stride);
+        view.numel = shape[0] * shape[1];
+        view.storage_offset = 17;
+        view.neg = shape[0] == 3;
+        builder.made.tensors.push_back(view);
+      }
+    }
     for (const Tensor& tensor : builder.made.tensors) tensors.push_back(&tensor);
   }
 };
+
+/// A file that can be read, and for as long as is wanted seen in place.
+class Reluctant final : public ByteSource {
+ public:
+  Reluctant(std::shared_ptr<ByteSource> file, const bool& in_place) : file_(std::move(file)), in_place_(&in_place) {}
+  std::uint64_t size() const override { return file_->size(); }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override { return file_->read(offset, out); }
+  std::optional<ByteView> mapped(std::uint64_t offset, std::uint64_t n) const override {
+    return *in_place_ ? file_->mapped(offset, n) : std::nullopt;
+  }
+
+ private:
+  std::shared_ptr<ByteSource> file_;
+  const bool* in_place_;
+};
+
+TEST(StatsRun, InPlaceOrReadGivesTheSameBits) {
+  const Many mapped;
+  for (const bool at_first : {false, true}) {
+    Many read;
+    bool in_place = at_first;
+    for (CheckpointFile& file : read.builder.made.files) file.source = std::make_shared<Reluctant>(file.source, in_place);
+    for (const bool quantiles : {false, true}) {
+      in_place = at_first;
+      StatsRun a(mapped.builder.made, mapped.tensors, 1, {.quantiles = quantiles}),
+          b(read.builder.made, read.tensors, 1, {.quantiles = quantiles});
+      in_place = false;
+      EXPECT_TRUE(run_all(a) && run_all(b));
+      EXPECT_EQ(b.bytes_done(), b.bytes());
+      for (std::size_t i = 0; i < mapped.tensors.size(); ++i) {
+        SCOPED_TRACE(::testing::Message() << "tensor " << i << ", in place at first: " << at_first << ", quantiles " << quantiles);
+        const auto found = b.result(i);
+        ASSERT_TRUE(found.has_value());
+        EXPECT_TRUE(found->exact);
+        expect_same(*a.result(i), *found);
+      }
+    }
+  }
+}
 
 TEST(StatsRun, AnyNumberOfThreadsGivesTheSameBits) {
   const Many many;
