@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import zlib from 'node:zlib';
 import { AssayError, core, Files, Checkpoint, parseFile, runSync, syntheticFile, version } from '../dist/index.js';
 
 const synthetic = syntheticFile(core);
@@ -153,6 +154,13 @@ test('handles are given back', () => {
   const before = core.memoryBytes;
   for (let i = 0; i < 100; ++i) cycle();
   assert.equal(core.memoryBytes, before);
+});
+
+test('the module does not grow unnoticed', (t) => {
+  const size = zlib.gzipSync(fs.readFileSync(new URL('../dist/core.wasm', import.meta.url)), { level: 9 }).length;
+  t.diagnostic(`core.wasm: ${(size / 1000).toFixed(1)} kB gzipped`);
+  // 465 kB where wasm-opt is installed, a twelfth more without; 400 are the aim.
+  assert.ok(size < 510_000, `${size} bytes gzipped`);
 });
 
 test('the version is the package\'s', () => {
