@@ -149,7 +149,8 @@ Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   ASSAY_TRY(Stream stream, parse_at(piece, 0));
   const ByteView bytes = stream.bytes.view();
   const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && (!is_text(bytes) || is_named_as_pickle(file_name_)) && breaks_late(stream.graph, bytes));
-  if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked) return false;
+  const bool acts_otherwise = std::ranges::any_of(stream.others, [](const Stream::Reading& other) { return !other.graph.events().empty(); });
+  if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked && !acts_otherwise) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
   // A picture's first bytes may hand a line to a hook before they break; what some other format begins with is taken for that.
   if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && !is_text(bytes) && recognise(bytes).kind != "unknown") return false;

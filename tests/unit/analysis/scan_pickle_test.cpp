@@ -65,6 +65,7 @@ std::vector<Case> streams() {
       {"another name for who forgets the rest of a frame", proto(4) + "\x95" + le(3, 8) + "cxx" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
       {"another string for who forgets the rest of a frame", proto(4) + "\x95" + le(5, 8) + "X" + le(2, 4) + "os" + short_text("system") + "\x93" + call1(text("true")) + ".", kDanger, kMalformed},
       {"protocol 9 and far away", proto(9) + "B" + le(5000, 4) + std::string(5000, 'x') + "0" + no_proto + ".", kDanger, kMalformed},
+      {"a broken name but for who forgets the rest of a frame, without PROTO", "(\x95" + le(5, 8) + "ck\xd0\xbe\x95" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
       {"short frame", proto(4) + "\x95" + le(2, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame past the end", proto(4) + "\x95" + le(std::uint64_t{1} << 62, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame in a frame", proto(4) + "\x95" + le(30, 8) + "N" + "\x95" + le(2, 8) + "0" + no_proto + ".", kDanger, kMalformed},
