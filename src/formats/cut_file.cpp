@@ -2,6 +2,7 @@
 #include "formats/cut_file.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/arith.hpp"
 #include "base/text.hpp"

@@ -3,8 +3,10 @@
 // design: the first and the last ones, every n-th one, layers of another kind, stages. So a layer is odd only among many that are alike,
 // when few are, when they follow no pattern and have nothing instead.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analysis/doctor/checks.hpp"
 #include "analysis/tree.hpp"
