@@ -104,8 +104,8 @@ class Comparer {
     if (children_.size() < kLeast) return false;
     leaves_.clear();
     for (std::uint32_t place = 0; place < children_.size(); ++place) gather_below(place);
-    sort_stable(
-        leaves_, [](const Leaf& a, const Leaf& b) { return std::tie(a.role, a.place, a.tensor) < std::tie(b.role, b.place, b.tensor); });
+    sort_stable(leaves_,
+                [](const Leaf& a, const Leaf& b) { return std::tie(a.role, a.place, a.tensor) < std::tie(b.role, b.place, b.tensor); });
     roles_.clear();
     for (const Leaf& leaf : leaves_) {
       if (roles_.empty() || roles_.back().front().role != leaf.role) roles_.emplace_back();
