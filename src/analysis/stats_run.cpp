@@ -113,14 +113,6 @@ Result<void> decode_into(Meter& meter, const TensorReader& reader, std::uint64_t
 
 }  // namespace
 
-/// What is kept for every tensor, of which there may be a million.
-struct StatsRun::Job {
-  const Tensor* tensor = nullptr;
-  std::unique_ptr<Work> work = nullptr;  ///< null for plain tensors, which only need a tally
-  bool measured = false;
-  Tally tally = {};
-};
-
 struct StatsRun::Work {
   Work(const Checkpoint& checkpoint, const Tensor& tensor, const StatsOptions& options);
 
@@ -146,6 +138,14 @@ struct StatsRun::Work {
   std::optional<Error> error;
   bool concluded = false;
   Stats stats;
+};
+
+/// What is kept for every tensor, of which there may be a million.
+struct StatsRun::Job {
+  const Tensor* tensor = nullptr;
+  std::unique_ptr<Work> work = nullptr;  ///< null for plain tensors, which only need a tally
+  bool measured = false;
+  Tally tally = {};
 };
 
 StatsRun::Work::Work(const Checkpoint& checkpoint, const Tensor& given, const StatsOptions& options)
