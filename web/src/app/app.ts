@@ -313,14 +313,16 @@ export class App extends EventTarget {
       if (bytes > 2 ** 24 && took > 0.05) this.speed = bytes / took;
       return result;
     } catch (error) {
-      // Of a model that was closed meanwhile nobody waits for an answer.
-      const closed = 'model' in args && ![this.model?.id, this.other?.id].includes(args.model);
-      if (!controller.signal.aborted && !closed && !(error instanceof EngineCrash)) this.fail(error, title);
+      if (!controller.signal.aborted && !this.isClosed(args) && !(error instanceof EngineCrash)) this.fail(error, title);
       return null;
     } finally {
       this.jobs = this.jobs.filter((other) => other !== job);
       this.changed();
     }
+  }
+  /** Of a model that was closed meanwhile nobody waits for an answer. */
+  private isClosed(args: object): boolean {
+    return 'model' in args && ![this.model?.id, this.other?.id].includes(args.model as number);
   }
   cancelJobs(): void {
     for (const job of this.jobs) job.cancel();
@@ -420,13 +422,11 @@ export class App extends EventTarget {
   }
   /** A request that reads `bytes`; what reads much is a job that the status bar shows. Null when it was cancelled, or failed. */
   async quietly<M extends Method>(title: string, method: M, args: Args<M>, bytes: number, about: string): Promise<Result<M> | null> {
-    const { model } = this;
     if (bytes > QUIET) return this.run(title, method, args, bytes);
     try {
       return await this.engine.call(method, args);
     } catch (error) {
-      // Of a model that was closed meanwhile nobody waits for an answer.
-      if (this.model === model && !(error instanceof EngineCrash)) this.fail(error, about);
+      if (!this.isClosed(args) && !(error instanceof EngineCrash)) this.fail(error, about);
       return null;
     }
   }
