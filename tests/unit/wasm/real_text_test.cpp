@@ -38,9 +38,10 @@ void expect_same(double value) {
   for (const int places : {0, 1, 2, 5, 17}) {
     EXPECT_EQ(std::string(text, assay_of_wasm::write_fixed(text, value, places)), reference(value, std::chars_format::fixed, places))
         << value;
-    if (places > 0)
+    if (places > 0) {
       EXPECT_EQ(std::string(text, assay_of_wasm::write_significant(text, value, places)),
                 reference(value, std::chars_format::general, places));
+    }
   }
 }
 
