@@ -19,7 +19,7 @@ export interface Member {
   error?: string;
 }
 
-export function membersOf(document: Document, file: string): Member[] {
+function membersOf(document: Document, file: string): Member[] {
   return ((document['members'] ?? []) as Member[]).filter((member) => member.file === file);
 }
 /** Of the document that knows more; null before there is any. */

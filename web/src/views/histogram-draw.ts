@@ -4,7 +4,7 @@ import type { Bins } from '../core/histogram.js';
 import { sampledMark } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import { across, curve, drawBand, drawTicks, outline, type Band } from './axis-draw.js';
-import { short, type Rect } from './picture-draw.js';
+import type { Rect } from './picture-draw.js';
 
 /** Another histogram on the same edges, drawn as if it had as many values. */
 export interface Curve {
@@ -99,8 +99,8 @@ export function drawHistogram(ctx: CanvasRenderingContext2D, scene: HistogramSce
 const countText = (n: number) => (n < 1e4 ? String(Math.round(n)) : n < 1e6 ? `${(n / 1e3).toPrecision(3)} K` : n < 1e9 ? `${(n / 1e6).toPrecision(3)} M` : `${(n / 1e9).toPrecision(3)} B`);
 
 /** Curves differ by their dashes too, not by colour alone. */
-export const DASHES: readonly (readonly number[])[] = [[6, 3], [2, 2], [8, 2, 2, 2], [12, 4]];
-export const PIN_INKS = ['accent', 'good', 'bad', 'muted'] as const;
+const DASHES: readonly (readonly number[])[] = [[6, 3], [2, 2], [8, 2, 2, 2], [12, 4]];
+const PIN_INKS = ['accent', 'good', 'bad', 'muted'] as const;
 function pen(ctx: CanvasRenderingContext2D, style: Curve['style'], ink: Ink): void {
   ctx.lineWidth = style === 'peer' ? 1 : 2;
   ctx.globalAlpha = style === 'peer' ? 0.55 : 1;
@@ -151,6 +151,3 @@ function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: Histo
   }
   ctx.textAlign = 'start';
 }
-
-/** A value as its handle says it. */
-export const valueText = (value: number) => short(Number(value.toPrecision(6)));
