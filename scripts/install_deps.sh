@@ -6,12 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=(make g++ cmake ninja-build pkg-config python3 libdeflate-dev liblzma-dev libbz2-dev rapidjson-dev libfmt-dev libcli11-dev libhwy-dev libssl-dev)
-test=(libgtest-dev ccache clang-19 lld-19 libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc binaryen
+test=(libgtest-dev ccache clang-19 lld-19 libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc binaryen clang-format-19
       chromium firefox-esr webkit2gtk-driver xvfb)
 # Node may come from elsewhere than Debian, npm with it.
 if ! command -v node >/dev/null; then test+=(nodejs); fi
 if ! command -v npm >/dev/null; then test+=(npm); fi
-develop=(libbenchmark-dev clang-format-19 clang-tidy-19 libclang-rt-19-dev)
+develop=(libbenchmark-dev clang-tidy-19 libclang-rt-19-dev)
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;

@@ -125,8 +125,8 @@ ASSAY_API assay_status assay_files_add_range(assay_files* files, const char* nam
 typedef int (*assay_read_fn)(void* context, uint64_t offset, void* out, size_t n);
 ASSAY_API assay_status assay_files_add_reader(assay_files* files, const char* name, uint64_t size, assay_read_fn read, void* context,
                                               assay_error** error);
-/* Takes back what assay_files_add_range gave of a file, all of it: what is still needed will be asked for again. Memory stays bounded when a
- * host does this after each tensor. Not while a call on one of the set's checkpoints runs. */
+/* Takes back what assay_files_add_range gave of a file, all of it: what is still needed will be asked for again. Memory stays bounded when
+ * a host does this after each tensor. Not while a call on one of the set's checkpoints runs. */
 ASSAY_API void assay_files_drop_ranges(assay_files* files, const char* name);
 /* Opens the set as a folder instead of its first file. */
 ASSAY_API void assay_files_set_whole(assay_files* files);
@@ -307,8 +307,8 @@ typedef struct assay_heatmap_options {
   uint32_t square;    /* 1: the same step both ways where that leaves enough cells */
   uint64_t most_rows; /* of the grid; 0 is 256 */
   uint64_t most_cols;
-  size_t row_axis; /* the axis that changes fastest down the rows, or ASSAY_NO_INDEX */
-  size_t col_axis; /* the axis along the columns, or ASSAY_NO_INDEX for the last one */
+  size_t row_axis;   /* the axis that changes fastest down the rows, or ASSAY_NO_INDEX */
+  size_t col_axis;   /* the axis along the columns, or ASSAY_NO_INDEX for the last one */
   const char* slice; /* the part to look at, as numpy writes it: "[3, 10:20, ::2]"; NULL for everything. Copied */
 } assay_heatmap_options;
 #define ASSAY_HEATMAP_OPTIONS {(uint32_t)sizeof(assay_heatmap_options), 0u, 0u, 0u, 0u, 0u, ASSAY_NO_INDEX, ASSAY_NO_INDEX, NULL}
@@ -425,8 +425,8 @@ ASSAY_API assay_status assay_report(const assay_checkpoint* checkpoint, const ch
 /* The same of one tensor's statistics: {"name", "dtype", …}, an element of what "stats" lists. */
 ASSAY_API assay_status assay_report_stats(const assay_checkpoint* checkpoint, size_t tensor, assay_buffer** out, assay_error** error);
 /* `assay diff --json`. `values` 0: names, dtypes and shapes only. */
-ASSAY_API assay_status assay_report_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, assay_watch_fn watch, void* context,
-                                         assay_buffer** out, assay_error** error);
+ASSAY_API assay_status assay_report_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, assay_watch_fn watch,
+                                         void* context, assay_buffer** out, assay_error** error);
 /* `assay scan --json` of one file of the set, which need not be a checkpoint. */
 ASSAY_API assay_status assay_report_scan(const assay_files* files, const char* name, assay_buffer** out, assay_error** error);
 

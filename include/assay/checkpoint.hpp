@@ -22,7 +22,7 @@ class Graph;
 }
 
 struct CheckpointFile {
-  std::string name;      ///< in the FileSet
+  std::string name;  ///< in the FileSet
   std::uint64_t size = 0;
   std::shared_ptr<ByteSource> source;
 };
@@ -62,11 +62,11 @@ class Checkpoint {
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
 
-  std::string format;     ///< registry id: "safetensors", "torch-zip"
-  std::string container;  ///< "zip", "safetensors", …: what holds the bytes
+  std::string format;                 ///< registry id: "safetensors", "torch-zip"
+  std::string container;              ///< "zip", "safetensors", …: what holds the bytes
   std::vector<CheckpointFile> files;  ///< files[0] is the one opened, or the first shard
   std::vector<Storage> storages;
-  std::vector<Tensor> tensors;  ///< in file order
+  std::vector<Tensor> tensors;        ///< in file order
   std::vector<Quantizer> quantizers;  ///< of quantised tensors, by Tensor::quantizer
   std::vector<MetadataEntry> metadata;
   std::vector<Section> sections;

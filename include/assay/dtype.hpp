@@ -27,8 +27,8 @@ enum class DTypeKind : std::uint8_t {
 
 struct DTypeInfo {
   DType id;
-  std::string_view name;           ///< the safetensors spelling where there is one: "BF16"
-  std::uint16_t bits;              ///< per element; 0 for unknown
+  std::string_view name;  ///< the safetensors spelling where there is one: "BF16"
+  std::uint16_t bits;     ///< per element; 0 for unknown
   DTypeKind kind;
   std::string_view torch;          ///< "bfloat16"; "" where torch has none
   std::string_view storage_class;  ///< torch storage class without module, "BFloat16Storage"; "" where there is none

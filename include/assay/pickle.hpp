@@ -28,11 +28,11 @@ inline constexpr Node kNoNode = 0xffffffff;
 enum class Kind : std::uint8_t {
   none,
   boolean,
-  integer,     ///< fits 64 bits, signed
-  big_integer, ///< beyond 64 bits; bytes() is two's complement, little endian
+  integer,      ///< fits 64 bits, signed
+  big_integer,  ///< beyond 64 bits; bytes() is two's complement, little endian
   real,
-  text,        ///< str; UTF-8, lone surrogates as the 3-byte form
-  bytes,       ///< bytes, and Python 2 str that is not UTF-8
+  text,   ///< str; UTF-8, lone surrogates as the 3-byte form
+  bytes,  ///< bytes, and Python 2 str that is not UTF-8
   bytearray,
   list,
   tuple,
@@ -51,12 +51,12 @@ std::string_view kind_name(Kind kind);
 enum class CallKind : std::uint8_t { reduce, newobj, newobj_ex, inst, obj };
 
 enum class EventKind : std::uint8_t {
-  import_,    ///< node is the global
-  call,       ///< node is the call
-  build,      ///< node is the object, other its state
-  persistent, ///< node is the persistent node
-  extension,  ///< node is the extension
-  mutate,     ///< items were added to something that is not a plain list, dict or set: node; other is the first of them
+  import_,     ///< node is the global
+  call,        ///< node is the call
+  build,       ///< node is the object, other its state
+  persistent,  ///< node is the persistent node
+  extension,   ///< node is the extension
+  mutate,      ///< items were added to something that is not a plain list, dict or set: node; other is the first of them
 };
 struct Event {
   EventKind kind;
@@ -98,7 +98,7 @@ class Graph {
 
   // Containers: list, tuple, set, frozenset by item; dict by key and value, duplicates kept in file order. A call answers with
   // what APPENDS (items) and SETITEMS (pairs) put into it afterwards, and a persistent node with its id as item 0.
-  std::size_t length(Node n) const;      ///< items, or pairs of a dict
+  std::size_t length(Node n) const;  ///< items, or pairs of a dict
   Node item(Node n, std::size_t i) const;
   std::size_t pair_count(Node n) const;  ///< pairs of a dict or a call
   Node key(Node n, std::size_t i) const;
@@ -121,11 +121,11 @@ class Graph {
   bool is_global(Node n, std::string_view module, std::string_view name) const;
 
   const std::vector<Event>& events() const;
-  int protocol() const;                    ///< the highest PROTO seen; 0 without one
-  std::uint64_t begin_offset() const;      ///< absolute, of the first opcode
-  std::uint64_t end_offset() const;        ///< absolute, just behind STOP, or where the stream broke
+  int protocol() const;                ///< the highest PROTO seen; 0 without one
+  std::uint64_t begin_offset() const;  ///< absolute, of the first opcode
+  std::uint64_t end_offset() const;    ///< absolute, just behind STOP, or where the stream broke
   bool reached_stop() const;
-  std::size_t left_on_stack() const;       ///< items and marks below the result at STOP
+  std::size_t left_on_stack() const;  ///< items and marks below the result at STOP
   /// The first rule broken; the nodes and events before it are there. CPython would have stopped here, having run all before.
   /// Rules that some readers do not hold (a protocol above 5, frame lengths, buffers that are not at hand) do not end the parse:
   /// what such readers would run is in the log too, behind the broken offset.

@@ -28,11 +28,11 @@ class Producer {
 
 /// One run of bytes that tensors look into. Shared by all tensors on it, so that ties and overlaps stay visible.
 struct Storage {
-  std::uint64_t offset = 0;   ///< absolute in its file; of the encoded bytes where there is a producer
-  std::uint64_t nbytes = 0;   ///< decoded bytes
-  std::uint32_t file = 0;     ///< index into Checkpoint::files
+  std::uint64_t offset = 0;  ///< absolute in its file; of the encoded bytes where there is a producer
+  std::uint64_t nbytes = 0;  ///< decoded bytes
+  std::uint32_t file = 0;    ///< index into Checkpoint::files
   bool big_endian = false;
-  std::string_view key;       ///< its name in the file ("archive/data/0"); "" where it has none. Lives in the Checkpoint
+  std::string_view key;                      ///< its name in the file ("archive/data/0"); "" where it has none. Lives in the Checkpoint
   std::shared_ptr<const Producer> producer;  ///< null for a plain range
 };
 
@@ -40,13 +40,13 @@ struct Storage {
 /// Texts and dimensions live in the Checkpoint that lists the tensor.
 struct Tensor {
   std::string_view name;
-  std::string_view source_dtype;             ///< as the file spells it: "torch.float32", "F32", "Q4_X"
-  std::span<const std::uint64_t> shape;      ///< empty for a scalar
-  std::span<const std::uint64_t> stride;     ///< in elements, as long as shape; empty means row-major without gaps
-  std::uint64_t storage_offset = 0;          ///< in elements
-  std::uint64_t numel = 0;                   ///< product of shape; 1 for a scalar
-  std::uint32_t storage = kNone;             ///< index into Checkpoint::storages; kNone when it has no bytes (a meta tensor)
-  std::uint32_t quantizer = kNone;           ///< index into Checkpoint::quantizers; kNone where stored numbers are the values
+  std::string_view source_dtype;          ///< as the file spells it: "torch.float32", "F32", "Q4_X"
+  std::span<const std::uint64_t> shape;   ///< empty for a scalar
+  std::span<const std::uint64_t> stride;  ///< in elements, as long as shape; empty means row-major without gaps
+  std::uint64_t storage_offset = 0;       ///< in elements
+  std::uint64_t numel = 0;                ///< product of shape; 1 for a scalar
+  std::uint32_t storage = kNone;          ///< index into Checkpoint::storages; kNone when it has no bytes (a meta tensor)
+  std::uint32_t quantizer = kNone;        ///< index into Checkpoint::quantizers; kNone where stored numbers are the values
   DType dtype = DType::unknown;
   bool readable = true;    ///< false when its bytes cannot be right; a finding that names it says why
   bool conj = false;       ///< stored values are to be conjugated

@@ -19,8 +19,8 @@ namespace {
 
 using values::Decoder;
 
-constexpr std::size_t kChunk = 65536;  // elements read at a time
-constexpr std::size_t kBlock = 4096;   // reals measured at a time: they stay in the cache
+constexpr std::size_t kChunk = 65536;                           // elements read at a time
+constexpr std::size_t kBlock = 4096;                            // reals measured at a time: they stay in the cache
 constexpr std::uint64_t kSmallMatrix = std::uint64_t{1} << 24;  // elements up to which a rank is estimated unasked
 
 /// A tensor without the dimensions that both sides merely repeat. Owns the dimensions of `tensor`.
@@ -32,7 +32,8 @@ struct Folded {
 /// Leaves out the dimensions of stride 0 on both sides; gives how often each element stands there.
 std::uint64_t fold_repeats(Folded& a, Folded& b) {
   const std::size_t rank = a.tensor.shape.size();
-  if (a.tensor.stride.size() != rank || b.tensor.stride.size() != rank || std::ranges::find(a.tensor.shape, 0u) != a.tensor.shape.end()) return 1;
+  if (a.tensor.stride.size() != rank || b.tensor.stride.size() != rank || std::ranges::find(a.tensor.shape, 0u) != a.tensor.shape.end())
+    return 1;
   std::uint64_t weight = 1;
   for (std::size_t d = 0; d < rank; ++d) {
     if (a.tensor.stride[d] == 0 && b.tensor.stride[d] == 0) {
@@ -130,7 +131,8 @@ std::uint64_t ulps_between(std::uint64_t a, std::uint64_t b, unsigned bits, bool
     return (code & sign) != 0 ? -magnitude : static_cast<std::int64_t>(has_sign ? magnitude : static_cast<std::int64_t>(code));
   };
   const std::int64_t x = ordered(a), y = ordered(b);
-  return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y) : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+  return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
+               : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
 class Comparer {
@@ -139,7 +141,8 @@ class Comparer {
   Comparer(Side a, Side b, bool same_quantizers, const DiffOptions& options)
       : a_(std::move(a)), b_(std::move(b)), options_(options), same_dtype_(a_.tensor().dtype == b_.tensor().dtype),
         same_meaning_(same_quantizers && a_.tensor().neg == b_.tensor().neg && a_.tensor().conj == b_.tensor().conj),
-        complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2), exact_(same_dtype_ && same_meaning_ && is_wide_integer(a_.tensor().dtype)),
+        complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2),
+        exact_(same_dtype_ && same_meaning_ && is_wide_integer(a_.tensor().dtype)),
         ulps_(same_dtype_ && same_meaning_ && is_float(a_.tensor().dtype)) {
     for (auto* values : {&values_a_, &values_b_, &delta_}) values->resize(kBlock);
     constexpr DType kByKernel[kernels::kPairReals] = {DType::bf16, DType::f16, DType::f32};
@@ -341,8 +344,10 @@ bool same_place(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const
   if (x.dtype != y.dtype || x.neg != y.neg || x.conj != y.conj || x.storage_offset != y.storage_offset) return false;
   if (x.storage >= a.storages.size() || y.storage >= b.storages.size()) return false;
   const Storage &s = a.storages[x.storage], &t = b.storages[y.storage];
-  if (s.offset != t.offset || s.nbytes != t.nbytes || s.big_endian != t.big_endian || (s.producer == nullptr) != (t.producer == nullptr)) return false;
-  const bool same_source = s.file < a.files.size() && t.file < b.files.size() && a.files[s.file].source && a.files[s.file].source == b.files[t.file].source;
+  if (s.offset != t.offset || s.nbytes != t.nbytes || s.big_endian != t.big_endian || (s.producer == nullptr) != (t.producer == nullptr))
+    return false;
+  const bool same_source =
+      s.file < a.files.size() && t.file < b.files.size() && a.files[s.file].source && a.files[s.file].source == b.files[t.file].source;
   const bool told_same = s.file < options.same_file.size() && options.same_file[s.file] == t.file;
   if (!same_source && !told_same) return false;
   for (std::size_t d = 0; d < x.shape.size(); ++d)
@@ -361,7 +366,8 @@ Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, 
                                    const DiffOptions& options) {
   Difference found;
   found.numel = tensor_a.numel;
-  found.dtype_differs = tensor_a.dtype != tensor_b.dtype || (tensor_a.dtype == DType::unknown && tensor_a.source_dtype != tensor_b.source_dtype);
+  found.dtype_differs =
+      tensor_a.dtype != tensor_b.dtype || (tensor_a.dtype == DType::unknown && tensor_a.source_dtype != tensor_b.source_dtype);
   found.shape_differs = !std::ranges::equal(tensor_a.shape, tensor_b.shape);
   if (!options.values) return found;
   for (const Tensor* tensor : {&tensor_a, &tensor_b})
@@ -383,7 +389,9 @@ Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, 
   const std::uint64_t weight = !folds ? 1 : fold_repeats(folded_a, folded_b);
   ASSAY_TRY(TensorReader reader_a, TensorReader::open(a, folded_a.tensor, options.limits));
   ASSAY_TRY(TensorReader reader_b, TensorReader::open(b, folded_b.tensor, options.limits));
-  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)), same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options).run(found));
+  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)),
+                       same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options)
+                  .run(found));
   for (std::uint64_t* count : {&found.changed_elements, &found.nan_changed, &found.inf_changed}) *count *= weight;
   for (double* norm : {&found.a_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
   if (wants_rank(options, found, tensor_a)) {

@@ -33,17 +33,17 @@ struct DiffOptions {
 struct Difference {
   bool dtype_differs = false;
   bool shape_differs = false;
-  bool compared = false;    ///< the values were looked at, or stand at the same place of the same file
-  bool same_bytes = false;  ///< same dtype and element codes
-  bool whole = true;        ///< false when stopped
+  bool compared = false;               ///< the values were looked at, or stand at the same place of the same file
+  bool same_bytes = false;             ///< same dtype and element codes
+  bool whole = true;                   ///< false when stopped
   std::uint64_t numel = 0;             ///< of A
   std::uint64_t changed_elements = 0;  ///< beyond the tolerance, those below included
   std::uint64_t nan_changed = 0;       ///< a NaN on one side only
   std::uint64_t inf_changed = 0;       ///< an infinity on one side only, or of the other sign
   std::optional<double> max_abs, mean_abs;
-  std::optional<double> rel_l2;             ///< ||a - b|| / ||a||
-  std::optional<double> cosine;             ///< absent also where a or b is all zero
-  std::optional<std::uint64_t> max_ulps;    ///< of floats of the same dtype
+  std::optional<double> rel_l2;           ///< ||a - b|| / ||a||
+  std::optional<double> cosine;           ///< absent also where a or b is all zero
+  std::optional<std::uint64_t> max_ulps;  ///< of floats of the same dtype
   double a_l2 = 0, delta_l2 = 0;
   std::optional<RankEstimate> rank;
 

@@ -13,7 +13,7 @@ struct RankEstimate {
   static constexpr std::uint32_t kMost = 32;
   /// The least rank that holds 99.9 % of the difference's energy; absent where none up to kMost and a fourth of the lesser side does.
   std::optional<std::uint32_t> rank;
-  double captured = 0;  ///< share of the energy that it, or else the largest rank tried, holds
+  double captured = 0;        ///< share of the energy that it, or else the largest rank tried, holds
   std::uint64_t rows = 0;     ///< rows that differ anywhere
   std::uint64_t columns = 0;  ///< columns that differ anywhere
 };

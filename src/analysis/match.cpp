@@ -15,9 +15,10 @@
 namespace assay::analysis {
 namespace {
 
-constexpr std::string_view kWrappers[] = {"_orig_mod",   "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_fpw_module",
-                                          "_forward_module", "_ddp_module"};
-constexpr std::string_view kContainers[] = {"module", "model", "state_dict", "model_state_dict", "net", "network", "_model", "weights", "params"};
+constexpr std::string_view kWrappers[] = {"_orig_mod",   "_fsdp_wrapped_module", "_checkpoint_wrapped_module",
+                                          "_fpw_module", "_forward_module",      "_ddp_module"};
+constexpr std::string_view kContainers[] = {"module", "model",   "state_dict", "model_state_dict", "net", "network",
+                                            "_model", "weights", "params"};
 constexpr std::size_t kPrefixDepth = 8;  // components that a prefix found from the data may have
 constexpr int kPrefixRounds = 16;
 
@@ -113,7 +114,8 @@ class Matcher {
         const auto found = std::ranges::lower_bound(to, rest, {}, &Keyed::key);
         if (found == to.end() || found->key != rest) continue;
         if (found + 1 != to.end() && (found + 1)->key == rest) continue;  // two of this name
-        if (same_shape(longer.at(entry.place), shorter.at(found->place))) hits.push_back({entry.key.substr(0, at), entry.place, found->place});
+        if (same_shape(longer.at(entry.place), shorter.at(found->place)))
+          hits.push_back({entry.key.substr(0, at), entry.place, found->place});
       }
     }
     std::map<std::string_view, std::size_t> votes;
@@ -191,7 +193,8 @@ class Hasher {
     return x ^ x >> 31;
   }
   void step(const std::byte* p) {
-    for (std::size_t i = 0; i < 4; ++i) lanes_[i] = std::rotl((lanes_[i] ^ load_le<std::uint64_t>(p + 8 * i)) * kFactors[i], 31) + lanes_[(i + 1) % 4];
+    for (std::size_t i = 0; i < 4; ++i)
+      lanes_[i] = std::rotl((lanes_[i] ^ load_le<std::uint64_t>(p + 8 * i)) * kFactors[i], 31) + lanes_[(i + 1) % 4];
   }
 
   static constexpr std::uint64_t kFactors[4] = {0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
@@ -210,7 +213,8 @@ std::string plain_name(std::string_view name, bool containers) {
     const std::size_t dot = name.find('.');
     const std::string_view component = name.substr(0, dot);
     const bool last = dot == std::string_view::npos;
-    const bool dropped = !last && (among(kWrappers, component) || (leading && (component == "module" || (containers && among(kContainers, component)))));
+    const bool dropped =
+        !last && (among(kWrappers, component) || (leading && (component == "module" || (containers && among(kContainers, component)))));
     if (!dropped) {
       leading = false;
       out += component;
@@ -272,7 +276,8 @@ std::vector<std::uint32_t> with_partner(const Checkpoint& own, std::span<const s
   for (const std::uint32_t t : list) {
     const Tensor& tensor = own.tensors[t];
     if (!worth_hashing(tensor)) continue;
-    const auto at = std::lower_bound(sorted.begin(), sorted.end(), tensor, [&](std::uint32_t x, const Tensor& y) { return kind_less(other.tensors[x], y); });
+    const auto at = std::lower_bound(sorted.begin(), sorted.end(), tensor,
+                                     [&](std::uint32_t x, const Tensor& y) { return kind_less(other.tensors[x], y); });
     if (at != sorted.end() && !kind_less(tensor, other.tensors[*at])) found.push_back(t);
   }
   return found;

@@ -98,16 +98,11 @@ void Tally::negate() {
 }
 
 Meter::Meter(Real real, double least_normal)
-    : table_(&kernels::best()),
-      real_(real),
-      width_(kernels::code_bytes(real)),
-      row_(width_ == 2   ? 0
-           : width_ == 4 ? 1
-                         : 2),
-      sign_(std::uint64_t{1} << (8 * width_ - 1)),
-      infinity_(kKinds[static_cast<std::size_t>(real)].infinity),
-      near_(kKinds[static_cast<std::size_t>(real)].near),
-      normal_(kKinds[static_cast<std::size_t>(real)].normal),
+    : table_(&kernels::best()), real_(real), width_(kernels::code_bytes(real)), row_(width_ == 2   ? 0
+                                                                                     : width_ == 4 ? 1
+                                                                                                   : 2),
+      sign_(std::uint64_t{1} << (8 * width_ - 1)), infinity_(kKinds[static_cast<std::size_t>(real)].infinity),
+      near_(kKinds[static_cast<std::size_t>(real)].near), normal_(kKinds[static_cast<std::size_t>(real)].normal),
       mode_(real == Real::f64 ? Subnormals::Mode::exact : Subnormals::Mode::flushed),
       least_normal_(kKinds[static_cast<std::size_t>(real)].least_normal) {
   // Values that were decoded keep the limit of what they were decoded from.

@@ -456,13 +456,15 @@ namespace {
 void find_lost_routers(const Moe& moe, std::vector<Finding>& findings) {
   for (const MoeLayer& layer : moe.layers) {
     const bool lost = layer.routers.empty() && std::ranges::any_of(moe.layers, [&](const MoeLayer& other) {
-      return !other.routers.empty() && other.stacking == layer.stacking && other.count == layer.count;
-    });
+                        return !other.routers.empty() && other.stacking == layer.stacking && other.count == layer.count;
+                      });
     if (!lost) continue;
     std::vector<Fact> facts;
     if (layer.layer) facts.push_back({"layer", *layer.layer});
     facts.push_back({"prefix", layer.prefix});
-    findings.push_back(Finding(Code::missing_router, concat(quote(layer.prefix), " has ", layer.count, " experts and no router; other layers have one"), {}, std::move(facts)));
+    findings.push_back(Finding(Code::missing_router,
+                               concat(quote(layer.prefix), " has ", layer.count, " experts and no router; other layers have one"), {},
+                               std::move(facts)));
   }
 }
 

@@ -94,8 +94,8 @@ struct Moe {
 Moe find_experts(const Checkpoint& checkpoint, const ModelConfig& config, std::vector<Finding>& findings);
 
 struct MoeOptions {
-  double similar = 0.9;  ///< the least cosine of a pair to report
-  bool align = true;     ///< also look for experts that are alike but for the order of their neurons
+  double similar = 0.9;     ///< the least cosine of a pair to report
+  bool align = true;        ///< also look for experts that are alike but for the order of their neurons
   std::size_t threads = 1;  ///< layers that are measured at once, each with memory of its own
   /// Called as the work goes on, with layers done and their number; false stops it.
   std::function<bool(std::size_t done, std::size_t of)> watch;

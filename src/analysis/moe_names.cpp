@@ -231,7 +231,8 @@ std::optional<RouterName> parse_router_name(std::string_view name) {
   // The longest tail: "router.gate.weight" is more than a "gate.weight" of something called router.
   const Router* best = nullptr;
   for (const Router& router : kRouters) {
-    const bool fits = name.ends_with(router.text) && (name.size() == router.text.size() || name[name.size() - router.text.size() - 1] == '.');
+    const bool fits =
+        name.ends_with(router.text) && (name.size() == router.text.size() || name[name.size() - router.text.size() - 1] == '.');
     if (fits && (best == nullptr || router.text.size() > best->text.size())) best = &router;
   }
   if (best == nullptr) return std::nullopt;

@@ -50,14 +50,8 @@ struct Tally {
 class LayerMeter {
  public:
   LayerMeter(const Checkpoint& checkpoint, MoeLayer& layer, const MoeOptions& options, std::vector<Finding>& findings)
-      : checkpoint_(checkpoint),
-        layer_(layer),
-        options_(options),
-        findings_(findings),
-        size_(layer.experts.size()),
-        failed_(size_, false),
-        squares_(size_, 0.0),
-        facts_(size_) {
+      : checkpoint_(checkpoint), layer_(layer), options_(options), findings_(findings), size_(layer.experts.size()), failed_(size_, false),
+        squares_(size_, 0.0), facts_(size_) {
     if (size_ <= kMostCompared) products_.resize(size_ * size_, 0.0);
   }
   Result<void> run();

@@ -58,7 +58,7 @@ void PairSums::add(std::span<double> a, std::span<double> b, std::span<double> d
   for (std::size_t i = 0; i < whole; i += kLanes)
     for (std::size_t lane = 0; lane < kLanes; ++lane) step(i + lane, lane);
   for (std::size_t i = whole; i < a.size(); ++i) step(i, 0);
-  const auto total = [](const double (&lanes)[kLanes]) { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); };
+  const auto total = [](const double(&lanes)[kLanes]) { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); };
   merge({total(aa), total(bb), total(ab), total(dd), total(abs)}, exponent);
 }
 

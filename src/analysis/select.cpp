@@ -72,8 +72,8 @@ std::optional<std::uint64_t> number_behind(std::string_view name, std::span<cons
   }
 }
 
-constexpr std::string_view kValueKeys[] = {"nan",    "inf",    "zero",     "absmax", "std",  "mean", "min",
-                                           "max",    "l2",     "kurtosis", "skew",   "dup",  "changed", "rel"};
+constexpr std::string_view kValueKeys[] = {"nan", "inf", "zero",     "absmax", "std", "mean",    "min",
+                                           "max", "l2",  "kurtosis", "skew",   "dup", "changed", "rel"};
 
 }  // namespace
 
@@ -131,10 +131,10 @@ class FilterParser {
     Kind kind;
     double unit;  // 0: no number; 1: a plain number or a range; else numbers with units
   };
-  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},  {"role", Kind::role, 0},         {"shape", Kind::shape, 0},       {"file", Kind::file, 0},
-                                  {"name", Kind::name, 0},    {"readable", Kind::readable, 0}, {"ndim", Kind::ndim, 1},
-                                  {"layer", Kind::layer, 1},  {"expert", Kind::expert, 1},     {"size", Kind::size, 1024},
-                                  {"params", Kind::params, 1000}, {"numel", Kind::numel, 1000}};
+  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},  {"role", Kind::role, 0},        {"shape", Kind::shape, 0},
+                                  {"file", Kind::file, 0},    {"name", Kind::name, 0},        {"readable", Kind::readable, 0},
+                                  {"ndim", Kind::ndim, 1},    {"layer", Kind::layer, 1},      {"expert", Kind::expert, 1},
+                                  {"size", Kind::size, 1024}, {"params", Kind::params, 1000}, {"numel", Kind::numel, 1000}};
 
   bool skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -142,9 +142,10 @@ class FilterParser {
   }
 
   static std::unexpected<Error> wrong(std::string_view word, std::string_view why) {
-    return fail(Error(Code::usage, concat("filter: ", quote(word), " ", why))
-                    .advise("words and globs match names; keys: dtype: role: shape: ndim: layer: expert: file: readable: size> params> numel>; "
-                            "space is and, | is or, - is not"));
+    return fail(
+        Error(Code::usage, concat("filter: ", quote(word), " ", why))
+            .advise("words and globs match names; keys: dtype: role: shape: ndim: layer: expert: file: readable: size> params> numel>; "
+                    "space is and, | is or, - is not"));
   }
 
   /// Up to the next space outside quotes; `quoted` tells where quotes stood at the front.
@@ -277,8 +278,7 @@ bool Filter::holds(const Term& term, const Checkpoint& checkpoint, const Tensor&
         return glob_match(lowered(word.text), lowered(dtype_name(tensor.dtype))) || equals_ignoring_case(word.text, tensor.source_dtype);
       });
     case Kind::role: return std::ranges::any_of(term.words, [&](const Word& word) { return has_role(tensor, word.text); });
-    case Kind::shape:
-      return std::ranges::any_of(term.words, [&](const Word& word) { return shape_matches(word.text, tensor.shape); });
+    case Kind::shape: return std::ranges::any_of(term.words, [&](const Word& word) { return shape_matches(word.text, tensor.shape); });
     case Kind::file: {
       const CheckpointFile* file = checkpoint.file_of(tensor);
       return file != nullptr && any_word(file->name);

@@ -31,8 +31,8 @@ class Filter {
   enum class Kind : std::uint8_t { name, dtype, role, shape, ndim, layer, expert, file, readable, size, params, numel };
   struct Word {
     std::string text;
-    bool exact = false;           ///< quoted
-    bool any_case = false;        ///< no upper-case letter in it
+    bool exact = false;     ///< quoted
+    bool any_case = false;  ///< no upper-case letter in it
     bool glob = false;
   };
   struct Bounds {
@@ -41,8 +41,8 @@ class Filter {
   struct Term {
     Kind kind = Kind::name;
     bool negated = false;
-    std::vector<Word> words;      ///< name, dtype, shape, file: any of them
-    std::vector<Bounds> bounds;   ///< numbers: any of them
+    std::vector<Word> words;     ///< name, dtype, shape, file: any of them
+    std::vector<Bounds> bounds;  ///< numbers: any of them
   };
   friend class FilterParser;
   static bool holds(const Term& term, const Checkpoint& checkpoint, const Tensor& tensor);

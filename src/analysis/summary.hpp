@@ -36,7 +36,7 @@ struct Summary {
   struct Tie {
     std::uint32_t tensor, to;  ///< indices: it is the same view of the same storage as this earlier one
   };
-  std::vector<Tie> ties;           ///< by tensor
+  std::vector<Tie> ties;  ///< by tensor
 };
 
 /// Cost: linear in the tensors and their dimensions.

@@ -20,10 +20,10 @@ class NameTree {
   /// One component; the rest of a name that is deeper than kDepth.
   struct Label {
     std::string_view text;
-    std::uint32_t number = kNone;       ///< what it says where it is nothing but one to nine digits
+    std::uint32_t number = kNone;  ///< what it says where it is nothing but one to nine digits
   };
   struct Node {
-    std::uint32_t label = 0;            ///< equal texts have one label
+    std::uint32_t label = 0;  ///< equal texts have one label
     std::uint32_t parent = kNone;
     std::uint32_t first_child = kNone;  ///< children in natural order
     std::uint32_t next = kNone;         ///< sibling
@@ -57,17 +57,17 @@ class NameTree {
 std::vector<std::uint32_t> natural_order(std::span<const Tensor> tensors);
 
 struct OutlineNode {
-  std::string label;                     ///< "layers"; "0-2" for some of numbered siblings
+  std::string label;  ///< "layers"; "0-2" for some of numbered siblings
   std::uint32_t parent = kNone;
   std::uint32_t depth = 0;
   std::vector<std::uint32_t> children;
-  std::uint64_t times = 1;               ///< how many numbered siblings stand here as one
-  std::uint64_t present = 1, of = 1;     ///< in how many of the places where its pattern has it; equal where nothing is odd
-  std::vector<std::string> missing;      ///< labels of the places without it ("31", "3.5"), at most kNamed, where those are the fewer
-  std::vector<std::string> only;         ///< or those with it
-  std::string noun;                      ///< what the places are: "layers"
+  std::uint64_t times = 1;            ///< how many numbered siblings stand here as one
+  std::uint64_t present = 1, of = 1;  ///< in how many of the places where its pattern has it; equal where nothing is odd
+  std::vector<std::string> missing;   ///< labels of the places without it ("31", "3.5"), at most kNamed, where those are the fewer
+  std::vector<std::string> only;      ///< or those with it
+  std::string noun;                   ///< what the places are: "layers"
   std::uint64_t tensors = 0, parameters = 0, bytes = 0;  ///< of all repeats
-  std::uint32_t tensor = kNone;          ///< for a tensor: the first of them
+  std::uint32_t tensor = kNone;                          ///< for a tensor: the first of them
 };
 
 /// The outline of a NameTree. nodes[0] is the root.

@@ -90,24 +90,12 @@ void append_hex(std::string& out, std::uint32_t value, int digits) {
 
 void append_escaped_byte(std::string& out, char c) {
   switch (c) {
-    case '\0':
-      out += "\\0";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    default:
-      out += "\\x";
-      append_hex(out, byte_of(c), 2);
+    case '\0': out += "\\0"; return;
+    case '\t': out += "\\t"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\\': out += "\\\\"; return;
+    default: out += "\\x"; append_hex(out, byte_of(c), 2);
   }
 }
 
@@ -115,18 +103,13 @@ void append_escaped_byte(std::string& out, char c) {
 std::size_t append_escaped(std::string& out, std::string_view text, std::size_t at) {
   const Decoded character = decode(text, at);
   if (character.length < 2) {
-    if (kPlain[byte_of(text[at])])
-      out += text[at];
-    else
-      append_escaped_byte(out, text[at]);
+    if (kPlain[byte_of(text[at])]) out += text[at];
+    else append_escaped_byte(out, text[at]);
     return 1;
   }
-  if (printable(character.code_point))
-    out += text.substr(at, character.length);
-  else if (character.code_point <= 0xffff)
-    out += "\\u", append_hex(out, character.code_point, 4);
-  else
-    out += "\\U", append_hex(out, character.code_point, 8);
+  if (printable(character.code_point)) out += text.substr(at, character.length);
+  else if (character.code_point <= 0xffff) out += "\\u", append_hex(out, character.code_point, 4);
+  else out += "\\U", append_hex(out, character.code_point, 8);
   return character.length;
 }
 

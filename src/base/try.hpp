@@ -9,9 +9,9 @@
 #define ASSAY_JOIN(a, b) ASSAY_JOIN_(a, b)
 
 #define ASSAY_TRY(declaration, expression) ASSAY_TRY_(declaration, expression, ASSAY_JOIN(assay_result_, __LINE__))
-#define ASSAY_TRY_(declaration, expression, result)                     \
-  auto result = (expression);                                           \
-  if (!result) return std::unexpected(std::move(result).error());       \
+#define ASSAY_TRY_(declaration, expression, result)               \
+  auto result = (expression);                                     \
+  if (!result) return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)
 
 /// The same for Result<void>.

@@ -45,7 +45,8 @@ class WindowSource : public ByteSource {
 /// The same, which keeps the outer source alive.
 class PartSource final : public WindowSource {
  public:
-  PartSource(std::shared_ptr<const ByteSource> whole, std::uint64_t begin, std::uint64_t size) : WindowSource(*whole, begin, size), whole_(std::move(whole)) {}
+  PartSource(std::shared_ptr<const ByteSource> whole, std::uint64_t begin, std::uint64_t size)
+      : WindowSource(*whole, begin, size), whole_(std::move(whole)) {}
   Result<void> check_unchanged() const override { return whole_->check_unchanged(); }
 
  private:

@@ -5,15 +5,9 @@
 using assay::Code;
 
 assay_error::assay_error(const assay::Error& error)
-    : status(assay::capi::status_of(error.code())),
-      code(assay::code_name(error.code())),
-      message(error.what()),
-      hint(error.hint()),
-      file(assay::escape(error.where().file)),
-      member(assay::escape(error.where().member)),
-      tensor(assay::escape(error.where().tensor)),
-      offset(error.where().offset.value_or(ASSAY_NO_OFFSET)),
-      length(error.where().length.value_or(ASSAY_NO_OFFSET)) {}
+    : status(assay::capi::status_of(error.code())), code(assay::code_name(error.code())), message(error.what()), hint(error.hint()),
+      file(assay::escape(error.where().file)), member(assay::escape(error.where().member)), tensor(assay::escape(error.where().tensor)),
+      offset(error.where().offset.value_or(ASSAY_NO_OFFSET)), length(error.where().length.value_or(ASSAY_NO_OFFSET)) {}
 
 namespace assay::capi {
 

@@ -65,8 +65,8 @@ std::optional<Error> why_unreadable(const Checkpoint& checkpoint, const Tensor& 
   const Storage& storage = checkpoint.storages[tensor.storage];
   for (const analysis::Cut& cut : analysis::cuts(checkpoint)) {
     if (file == nullptr || cut.file != file->name) continue;
-    Error error(Code::truncated, concat("the file has ", grouped(cut.size), " bytes, the tensor's are from ", grouped(storage.offset), " to ",
-                                        grouped(checked_add(storage.offset, storage.nbytes).value_or(storage.offset))));
+    Error error(Code::truncated, concat("the file has ", grouped(cut.size), " bytes, the tensor's are from ", grouped(storage.offset),
+                                        " to ", grouped(checked_add(storage.offset, storage.nbytes).value_or(storage.offset))));
     if (checkpoint.files.size() > 1) error = std::move(error).in_file(cut.file);
     return std::move(std::move(error).of_tensor(tensor.name)).at(storage.offset);
   }

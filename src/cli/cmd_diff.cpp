@@ -75,7 +75,8 @@ Result<analysis::DiffOptions> diff_options(const Options& given) {
   const auto absolute = tolerance_of(std::string_view(text).substr(0, comma));
   const auto relative = comma == std::string::npos ? std::optional(0.0) : tolerance_of(std::string_view(text).substr(comma + 1));
   if (!absolute || !relative)
-    return fail(std::move(Error(Code::usage, concat("--tolerance needs a number, or two with a comma, not ", quote(text)))).advise("as in --tolerance 1e-6 or --tolerance 1e-6,0.01"));
+    return fail(std::move(Error(Code::usage, concat("--tolerance needs a number, or two with a comma, not ", quote(text))))
+                    .advise("as in --tolerance 1e-6 or --tolerance 1e-6,0.01"));
   options.tolerant = true;
   options.absolute = *absolute;
   options.relative = *relative;
@@ -176,7 +177,8 @@ int draw_difference(Context& context, Answer& answer, const Side& a, const Side&
   const analysis::TensorPair* pair = pair_named(a, b, matching, name);
   if (pair == nullptr) {
     const bool there = a.checkpoint.find(name) != nullptr || b.checkpoint.find(name) != nullptr;
-    return answer.fail(there ? Error(Code::no_such_tensor, concat(quote(name), " is in one of the files only")) : analysis::no_such_tensor(a.checkpoint, name));
+    return answer.fail(there ? Error(Code::no_such_tensor, concat(quote(name), " is in one of the files only"))
+                             : analysis::no_such_tensor(a.checkpoint, name));
   }
   const Tensor& x = a.checkpoint.tensors[pair->a];
   const Tensor& y = b.checkpoint.tensors[pair->b];
@@ -191,7 +193,8 @@ int draw_difference(Context& context, Answer& answer, const Side& a, const Side&
     json->key("name_b").text(y.name);
     json->key("heatmap").begin_object();
   }
-  const std::string dtypes = x.dtype == y.dtype ? std::string(dtype_name(y.dtype)) : concat(dtype_name(x.dtype), " to ", dtype_name(y.dtype));
+  const std::string dtypes =
+      x.dtype == y.dtype ? std::string(dtype_name(y.dtype)) : concat(dtype_name(x.dtype), " to ", dtype_name(y.dtype));
   const auto drawn = draw_heatmap(context, json, target, *job,
                                   {.title = report::shown_name(context.style, y.name),
                                    .about = concat("change from A to B, ", dtypes, " ", report::shape_text(context.style, y.shape)),
@@ -230,8 +233,16 @@ int run_diff(Context& context) {
   if (options->values) match_content(progress, threads, *a, *b, matching);
   if (auto narrowed = narrow(context, *a, *b, matching); !narrowed) return answer.fail(narrowed.error());
 
-  report::DiffReport report{.a = &a->checkpoint, .b = &b->checkpoint, .path_a = context.options.word(0), .path_b = context.options.word(1),
-                            .options = *options, .rows = {}, .only_a = matching.only_a, .only_b = matching.only_b, .changed = {}, .layers = {}};
+  report::DiffReport report{.a = &a->checkpoint,
+                            .b = &b->checkpoint,
+                            .path_a = context.options.word(0),
+                            .path_b = context.options.word(1),
+                            .options = *options,
+                            .rows = {},
+                            .only_a = matching.only_a,
+                            .only_b = matching.only_b,
+                            .changed = {},
+                            .layers = {}};
   for (const analysis::TensorPair& pair : matching.pairs) report.rows.push_back({pair, {}});
   compare_all(answer, progress, threads, *a, *b, report);
   progress.clear();

@@ -25,7 +25,8 @@ int run_doctor(Context& context) {
     options.threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
     options.watch = [&](std::uint64_t done, std::uint64_t of) {
       progress.show([&] {
-        return concat("examining ", checkpoint.tensors.size(), " tensors, ", report::bytes_text({}, done), " of ", report::bytes_text({}, of));
+        return concat("examining ", checkpoint.tensors.size(), " tensors, ", report::bytes_text({}, done), " of ",
+                      report::bytes_text({}, of));
       });
       return !interrupted();
     };

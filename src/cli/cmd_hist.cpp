@@ -72,8 +72,7 @@ Result<void> check_range(const Context& context, std::string_view flag, std::uin
 
 std::size_t bins_wanted(const Context& context, std::span<const report::HistRow> rows) {
   constexpr std::size_t kJson = 100;
-  if (context.options.has("--bins"))
-    return static_cast<std::size_t>(context.options.number("--bins", kJson));
+  if (context.options.has("--bins")) return static_cast<std::size_t>(context.options.number("--bins", kJson));
   if (context.mode != Mode::text) return kJson;
   if (rows.size() == 1) return report::hist_columns(context.style.width);
   std::size_t names = 0;
@@ -110,10 +109,9 @@ Result<void> answer_hist(Context& context, Answer& answer, Checkpoint& checkpoin
     return {};
   });
 
-  const report::HistLook look{
-      .height = static_cast<std::size_t>(context.options.number("--height", rows.size() == 1 ? 10 : 1)),
-      .log_counts = context.options.has("--log-counts"),
-      .columns = report::hist_columns(context.style.width)};
+  const report::HistLook look{.height = static_cast<std::size_t>(context.options.number("--height", rows.size() == 1 ? 10 : 1)),
+                              .log_counts = context.options.has("--log-counts"),
+                              .columns = report::hist_columns(context.style.width)};
   if (context.mode == Mode::text) {
     if (rows.size() == 1) report::write_hist_screen(context.out, context.style, rows[0], axis, look);
     else if (!rows.empty()) report::write_ridge_screen(context.out, context.style, rows, axis, look);

@@ -25,8 +25,8 @@ int run_info(Context& context) {
   }
   const analysis::NameTree tree(checkpoint.tensors);
   const formats::Format* format = formats::find_format(checkpoint.format);
-  report::write_info_screen(context.out, context.style, answer.naming(), format != nullptr ? format->name : checkpoint.format, checkpoint, summary,
-                            analysis::outline(checkpoint, summary, tree));
+  report::write_info_screen(context.out, context.style, answer.naming(), format != nullptr ? format->name : checkpoint.format, checkpoint,
+                            summary, analysis::outline(checkpoint, summary, tree));
   answer.findings_are_shown();
   return answer.done();
 }

@@ -53,7 +53,10 @@ int run_moe(Context& context) {
     if (const auto good = check_plan(context.options, moe); !good) return answer.fail(good.error());
   {
     Progress progress(!context.quiet);
-    analysis::MoeOptions options{.similar = *threshold, .align = !context.options.has("--no-align"), .threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))), .watch = {}};
+    analysis::MoeOptions options{.similar = *threshold,
+                                 .align = !context.options.has("--no-align"),
+                                 .threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
+                                 .watch = {}};
     options.watch = [&](std::size_t done, std::size_t of) {
       progress.show([&] { return concat("measuring experts, layer ", done + 1, " of ", of); });
       return !interrupted();

@@ -46,7 +46,8 @@ class Collector {
     for (std::size_t n = 0; !folders.empty(); ++n) {
       const fs::path folder = std::move(folders.back());
       folders.pop_back();
-      if (n == kMostFolders) return files_.push_back(not_scanned(folder.string(), Code::limit_exceeded, concat("more than ", kMostFolders, " folders")));
+      if (n == kMostFolders)
+        return files_.push_back(not_scanned(folder.string(), Code::limit_exceeded, concat("more than ", kMostFolders, " folders")));
       std::error_code failure;
       fs::directory_iterator entry(folder, failure);
       if (failure) {
@@ -59,7 +60,8 @@ class Collector {
         if (is_excluded(top, entry->path())) ++excluded_count_;
         else take_entry(*entry, below);
       }
-      if (failure) files_.push_back(not_scanned(folder.string(), Code::io_error, concat("cannot list the whole folder: ", failure.message())));
+      if (failure)
+        files_.push_back(not_scanned(folder.string(), Code::io_error, concat("cannot list the whole folder: ", failure.message())));
       std::ranges::sort(below, std::greater<>());
       folders.insert(folders.end(), below.begin(), below.end());
     }
@@ -136,7 +138,8 @@ void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Opt
 }
 
 void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out, std::uint64_t excluded) {
-  if (files.size() == 1 && left_out.empty() && excluded == 0) return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
+  if (files.size() == 1 && left_out.empty() && excluded == 0)
+    return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
   report::write_scan_list(context.out, context.style, files, context.verbose);
   for (const std::string& folder : left_out) context.out.put(concat("not looked into: ", escape(folder), '\n'));
   if (excluded > 0) context.out.put(concat("left out by --exclude: ", excluded, '\n'));
@@ -163,7 +166,8 @@ int run_scan(Context& context) {
   Collector collector(context.options.texts("--exclude"));
   for (const std::string& word : context.options.words()) collector.take(word);
   std::vector<ScannedFile> files = collector.files();
-  if (files.empty()) return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
+  if (files.empty())
+    return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
   std::error_code failure;
   const bool several = context.options.words().size() != 1 || files.size() != 1 || fs::is_directory(context.options.word(0), failure);
   const scan::Options options{.limits = {}, .allowed = context.options.texts("--allow")};
@@ -176,7 +180,8 @@ int run_scan(Context& context) {
     answer.findings().add(std::move(note));
   }
   if (collector.excluded() > 0) {
-    Finding note(Code::unsupported, concat(counted(collector.excluded(), "file or folder was", "files and folders were"), " left out by --exclude"));
+    Finding note(Code::unsupported,
+                 concat(counted(collector.excluded(), "file or folder was", "files and folders were"), " left out by --exclude"));
     note.severity = Severity::note;
     answer.findings().add(std::move(note));
   }

@@ -29,7 +29,8 @@ struct Encoding {
 };
 
 constexpr Encoding kEncodings[] = {
-    {"f32", DType::f32, [](auto& out, auto values) { append_codes<std::uint32_t>(out, values, [](float v) { return std::bit_cast<std::uint32_t>(v); }); }},
+    {"f32", DType::f32,
+     [](auto& out, auto values) { append_codes<std::uint32_t>(out, values, [](float v) { return std::bit_cast<std::uint32_t>(v); }); }},
     {"bf16", DType::bf16, [](auto& out, auto values) { append_codes<std::uint16_t>(out, values, f32_to_bf16); }},
     {"f16", DType::f16, [](auto& out, auto values) { append_codes<std::uint16_t>(out, values, f32_to_f16); }},
 };
@@ -57,7 +58,8 @@ int run_synth(Context& context) {
   Answer answer(context);
   const std::string format = context.options.text("--format", format_of(path));
   if (format.empty())
-    return answer.fail(std::move(Error(Code::usage, concat("the name ", quote(path), " says no format"))).advise("end it in .safetensors or .pt, or give --format"));
+    return answer.fail(std::move(Error(Code::usage, concat("the name ", quote(path), " says no format")))
+                           .advise("end it in .safetensors or .pt, or give --format"));
   const Encoding* encoding = std::begin(kEncodings);
   while (encoding->word != context.options.text("--dtype", "f32")) ++encoding;
 
@@ -68,7 +70,8 @@ int run_synth(Context& context) {
     encoding->encode(bytes[i], model[i].values);
     tensors.push_back({model[i].name, encoding->dtype, model[i].shape, bytes[i]});
   }
-  const auto file = format == "safetensors" ? formats::write_safetensors(tensors, {{"format", "pt"}}) : formats::write_torch_zip(tensors, archive_root(path));
+  const auto file = format == "safetensors" ? formats::write_safetensors(tensors, {{"format", "pt"}})
+                                            : formats::write_torch_zip(tensors, archive_root(path));
   if (!file) return answer.fail(file.error());
   if (const auto written = write_file(path, *file, context.options.has("--force")); !written) return answer.fail(written.error());
 

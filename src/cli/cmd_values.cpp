@@ -59,7 +59,8 @@ void put_object(Context& context, report::JsonWriter& json, Checkpoint& checkpoi
 void put_dump_line(Context& context, Checkpoint& checkpoint, const Tensor& tensor, Slice slice) {
   const auto reader = open_reader(checkpoint, tensor);
   if (!reader) return;
-  context.out.put(concat(report::shown_name(context.style, tensor.name), "\t", dtype_name(tensor.dtype), "\t", report::shape_word(tensor.shape), "\t"));
+  context.out.put(
+      concat(report::shown_name(context.style, tensor.name), "\t", dtype_name(tensor.dtype), "\t", report::shape_word(tensor.shape), "\t"));
   put_values(context, checkpoint, *reader, slice, report::ValueStyle::text);
   context.out.put('\n');
 }
@@ -84,7 +85,8 @@ bool within_limit(Checkpoint& checkpoint, const Tensor& tensor, Slice slice, std
     return true;
   }
   Finding finding(Code::limit_exceeded,
-                  concat(quote(tensor.name), " is left out: its ", counted(slice.n, "value", "values"), " would pass the limit of ", limit, " in all; raise --limit-values"),
+                  concat(quote(tensor.name), " is left out: its ", counted(slice.n, "value", "values"), " would pass the limit of ", limit,
+                         " in all; raise --limit-values"),
                   Where{.file = {}, .member = {}, .tensor = std::string(tensor.name), .offset = {}, .length = {}});
   finding.facts.push_back({"limit", limit});
   checkpoint.add(std::move(finding));
@@ -130,9 +132,11 @@ int run_head(Context& context) {
     const Tensor& tensor = checkpoint.tensors[(*rows)[0]];
     if (const auto error = why_unreadable(checkpoint, tensor)) return answer.fail(*error);
     if (const std::uint64_t from = context.options.number("--from", 0); from >= tensor.numel && from > 0)
-      return answer.fail(std::move(Error(Code::usage, concat("--from ", from, " is behind the last element of ", quote(tensor.name), ", which has ", tensor.numel)))
+      return answer.fail(std::move(Error(Code::usage, concat("--from ", from, " is behind the last element of ", quote(tensor.name),
+                                                             ", which has ", tensor.numel)))
                              .advise("elements are counted from 0"));
-    if (auto reader = TensorReader::open(checkpoint, tensor); !reader) return answer.fail(std::move(std::move(reader).error()).of_tensor(tensor.name));
+    if (auto reader = TensorReader::open(checkpoint, tensor); !reader)
+      return answer.fail(std::move(std::move(reader).error()).of_tensor(tensor.name));
   }
   const Cut cut = [](const Context& c, const Tensor& tensor) {
     std::uint64_t n = 8;

@@ -105,9 +105,7 @@ class Wanted {
 class Runner {
  public:
   Runner(const Context& context, Pass& pass, const std::vector<bool>& hashed)
-      : pass_(pass),
-        threads_(thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)))),
-        progress_(!context.quiet),
+      : pass_(pass), threads_(thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)))), progress_(!context.quiet),
         hashes_(hashed.size()) {
     for (std::size_t i = 0; i < hashed.size(); ++i)
       if (hashed[i]) hashes_[i].emplace();

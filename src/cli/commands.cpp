@@ -14,13 +14,16 @@ namespace {
 constexpr Argument kFile = {"FILE", Value::path, true, false, "a checkpoint, one of its shards, or a folder"};
 constexpr Argument kPatterns = {"NAME", Value::text, false, true, "a tensor, a front part of names (model.layers.0), or a glob ('*.bias')"};
 constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 role:expert dtype:bf16 size>1M -bias'"};
-constexpr Flag kColumns = {"--columns", 'c', Value::text, "LIST", "the columns of the table: name,role,size; a wrong one lists them all. Only for text"};
+constexpr Flag kColumns = {"--columns", 'c', Value::text, "LIST",
+                           "the columns of the table: name,role,size; a wrong one lists them all. Only for text"};
 constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
 constexpr Flag kLimit = {"--limit", 'n', Value::number, "N", "at most N rows"};
-constexpr Flag kThreads = {"--threads", 'j', Value::number, "N", "threads; as many as processors without it, at most 8. The answer is the same for any N"};
+constexpr Flag kThreads = {"--threads", 'j', Value::number, "N",
+                           "threads; as many as processors without it, at most 8. The answer is the same for any N"};
 constexpr Flag kDepth = {"--depth", 'd', Value::number, "N", "at most N levels"};
 
-constexpr Flag kRange = {"--range", 0, Value::text, "R", "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"};
+constexpr Flag kRange = {"--range", 0, Value::text, "R",
+                         "the value of the last colour: auto, max, a percentile of the cells (p99), or a number"};
 constexpr Flag kSize = {"--size", 0, Value::text, "RxC", "at most R rows and C columns of cells"};
 constexpr Flag kAs = {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"};
 constexpr Flag kTheme = {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"};
@@ -39,11 +42,12 @@ constexpr Flag kTensorsFlags[] = {
     {"--sort", 's', Value::choice, "name|file|size|numel|dtype|offset", "order of the rows; name in text, file in JSON without it"},
     kReverse,
     kLimit};
-constexpr Example kTensorsExamples[] = {{"assay tensors model.safetensors", "every tensor, names in natural order"},
-                                        {"assay ls model/ --sort size -n 10", "the ten largest"},
-                                        {"assay tensors model.pt model.layers.0", "those of one layer"},
-                                        {"assay tensors model.pt --where 'q_proj|k_proj layer:0-3'", "by filter"},
-                                        {"assay ls model/ -w role:attn.q -c name,layer,role,size,file", "one part of every layer, and what to say of it"}};
+constexpr Example kTensorsExamples[] = {
+    {"assay tensors model.safetensors", "every tensor, names in natural order"},
+    {"assay ls model/ --sort size -n 10", "the ten largest"},
+    {"assay tensors model.pt model.layers.0", "those of one layer"},
+    {"assay tensors model.pt --where 'q_proj|k_proj layer:0-3'", "by filter"},
+    {"assay ls model/ -w role:attn.q -c name,layer,role,size,file", "one part of every layer, and what to say of it"}};
 
 constexpr Flag kTreeFlags[] = {kDepth, kWhere};
 constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names as a tree, equal layers as one"},
@@ -52,7 +56,8 @@ constexpr Example kTreeExamples[] = {{"assay tree model.safetensors", "the names
 constexpr Flag kStatsFlags[] = {
     kWhere,
     kColumns,
-    {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|skew|kurtosis|zeros|nan|inf|subnormal", "order of the rows; numbers from the largest"},
+    {"--sort", 's', Value::choice, "name|file|min|max|mean|std|absmax|l2|skew|kurtosis|zeros|nan|inf|subnormal",
+     "order of the rows; numbers from the largest"},
     kReverse,
     kLimit,
     {"--top", 0, Value::number, "N", "the N worst tensors only"},
@@ -81,46 +86,52 @@ constexpr Example kDumpExamples[] = {{"assay dump model.pt lm_head.bias", "every
 constexpr Argument kTensorAndSlice[] = {kFile,
                                         {"NAME", Value::text, true, false, "a tensor"},
                                         {"SLICE", Value::text, false, false, "a part of it, as in numpy: '[0:8, -1]'; all of it without"}};
-constexpr Flag kShowFlags[] = {{"--format", 'F', Value::text, "FORMS", "number (four digits), exact, hex, bits (sign, exponent and mantissa apart), or several with commas; number without it"},
-                               {"--limit", 'n', Value::number, "N", "at most N rows, from both ends; 24 without it"},
-                               {"--all", 'a', Value::none, "", "every row and column, however many"}};
+constexpr Flag kShowFlags[] = {
+    {"--format", 'F', Value::text, "FORMS",
+     "number (four digits), exact, hex, bits (sign, exponent and mantissa apart), or several with commas; number without it"},
+    {"--limit", 'n', Value::number, "N", "at most N rows, from both ends; 24 without it"},
+    {"--all", 'a', Value::none, "", "every row and column, however many"}};
 constexpr Example kShowExamples[] = {{"assay show model.safetensors lm_head.weight '[0:8, -4:]'", "the corner of a matrix"},
                                      {"assay show model.pt w '[1203, 77]'", "one element: its value, code, bits and place in the file"},
                                      {"assay show model.pt w '[::100, 0:4]' -F number,hex", "every 100th row, with codes"}};
 
-constexpr Argument kHistArguments[] = {kFile, {"NAME", Value::text, false, true, "a tensor; several, patterns, or what --where chooses are stacked on one axis"}};
-constexpr Flag kHistFlags[] = {kWhere,
-                               {"--scale", 's', Value::choice, "linear|log|symlog", "of the values; log is of magnitudes, symlog keeps signs"},
-                               {"--range", 0, Value::text, "LOW,HIGH", "the values at both ends; what lies outside is counted"},
-                               {"--bins", 'b', Value::number, "N", "as many as columns fit without it, 100 in JSON; of whole numbers every bin holds equally many"},
-                               {"--log-counts", 0, Value::none, "", "heights are logarithms of counts"},
-                               {"--height", 0, Value::number, "N", "lines of bars; 10 without it, 1 where several are stacked"},
-                               kThreads};
+constexpr Argument kHistArguments[] = {
+    kFile, {"NAME", Value::text, false, true, "a tensor; several, patterns, or what --where chooses are stacked on one axis"}};
+constexpr Flag kHistFlags[] = {
+    kWhere,
+    {"--scale", 's', Value::choice, "linear|log|symlog", "of the values; log is of magnitudes, symlog keeps signs"},
+    {"--range", 0, Value::text, "LOW,HIGH", "the values at both ends; what lies outside is counted"},
+    {"--bins", 'b', Value::number, "N", "as many as columns fit without it, 100 in JSON; of whole numbers every bin holds equally many"},
+    {"--log-counts", 0, Value::none, "", "heights are logarithms of counts"},
+    {"--height", 0, Value::number, "N", "lines of bars; 10 without it, 1 where several are stacked"},
+    kThreads};
 constexpr Example kHistExamples[] = {{"assay hist model.safetensors lm_head.weight", "how its values are spread"},
                                      {"assay hist model.safetensors '*.q_proj.weight'", "one role over all layers"},
                                      {"assay hist model.pt w --scale symlog", "with all outliers in sight"},
                                      {"assay hist model.pt w --json --bins 256 --range=-1,1", "bins for a program"}};
 
-constexpr Flag kHeatmapFlags[] = {
-    {"--pool", 'p', Value::choice, "absmax|mean|rms|zeros", "what a cell shows of its elements; without it the value of largest magnitude, with its sign"},
-    {"--sample", 0, Value::none, "", "one element a cell: reads only what is drawn; marked as sampled"},
-    {"--rows", 0, Value::number, "AXIS", "the axis down the rows; others that are left are stacked"},
-    {"--cols", 0, Value::number, "AXIS", "the axis along the columns; the last one without it"},
-    kRange,
-    kSize,
-    kAs,
-    kTheme,
-    kOutput,
-    kForce,
-    kThreads};
-constexpr Example kHeatmapExamples[] = {{"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
-                                        {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
-                                        {"assay heatmap model.pt conv.weight --rows 2 --cols 3", "kernels, stacked"},
-                                        {"assay heatmap model.safetensors embed.weight --sample -o embed.png", "a quick look at a large one, as a file"}};
+constexpr Flag kHeatmapFlags[] = {{"--pool", 'p', Value::choice, "absmax|mean|rms|zeros",
+                                   "what a cell shows of its elements; without it the value of largest magnitude, with its sign"},
+                                  {"--sample", 0, Value::none, "", "one element a cell: reads only what is drawn; marked as sampled"},
+                                  {"--rows", 0, Value::number, "AXIS", "the axis down the rows; others that are left are stacked"},
+                                  {"--cols", 0, Value::number, "AXIS", "the axis along the columns; the last one without it"},
+                                  kRange,
+                                  kSize,
+                                  kAs,
+                                  kTheme,
+                                  kOutput,
+                                  kForce,
+                                  kThreads};
+constexpr Example kHeatmapExamples[] = {
+    {"assay heatmap model.safetensors lm_head.weight", "all of a tensor at one glance"},
+    {"assay heatmap model.pt w '[1200:1300, 64:192]'", "a part of it"},
+    {"assay heatmap model.pt conv.weight --rows 2 --cols 3", "kernels, stacked"},
+    {"assay heatmap model.safetensors embed.weight --sample -o embed.png", "a quick look at a large one, as a file"}};
 
-constexpr Argument kDiffArguments[] = {{"A", Value::path, true, false, "a checkpoint"},
-                                       {"B", Value::path, true, false, "the one to compare with it; container, shards, prefixes and dtypes may differ"},
-                                       kPatterns};
+constexpr Argument kDiffArguments[] = {
+    {"A", Value::path, true, false, "a checkpoint"},
+    {"B", Value::path, true, false, "the one to compare with it; container, shards, prefixes and dtypes may differ"},
+    kPatterns};
 constexpr Flag kDiffFlags[] = {
     kWhere,
     {"--top", 'n', Value::number, "N", "at most N changed tensors; 20 without it in text, 0 for all"},
@@ -144,17 +155,20 @@ constexpr Example kDiffExamples[] = {{"assay diff base.safetensors tuned.pt", "w
                                      {"assay diff base/ tuned/ --heatmap lm_head.weight -o change.png", "where a tensor changed"}};
 
 constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files and folders; folders with all that is in them"}};
-constexpr Flag kScanFlags[] = {{"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
-                               {"--exclude", 0, Value::text, "GLOB", "leave out files and folders below a folder whose name or path below it is like this: '*.log', 'old/*'; may be given often"},
-                               {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"},
-                               kThreads};
+constexpr Flag kScanFlags[] = {
+    {"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
+    {"--exclude", 0, Value::text, "GLOB",
+     "leave out files and folders below a folder whose name or path below it is like this: '*.log', 'old/*'; may be given often"},
+    {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"},
+    kThreads};
 constexpr Example kScanExamples[] = {{"assay scan model.pt", "what would run if it were loaded"},
                                      {"assay scan ~/models", "every file below a folder, one line each"},
                                      {"assay scan model.pt --allow my.module.Config", "names that you know"},
                                      {"assay scan models/ --sarif > scan.sarif", "for tools that collect findings"}};
 
-constexpr Argument kPickleArguments[] = {{"FILE", Value::path, true, false, "a file with a pickle in it: a checkpoint, an archive, a pickle itself"},
-                                         {"MEMBER", Value::text, false, false, "which one of an archive: constants.pkl; data.pkl without it"}};
+constexpr Argument kPickleArguments[] = {
+    {"FILE", Value::path, true, false, "a file with a pickle in it: a checkpoint, an archive, a pickle itself"},
+    {"MEMBER", Value::text, false, false, "which one of an archive: constants.pkl; data.pkl without it"}};
 constexpr Flag kPickleFlags[] = {{"--ops", 0, Value::none, "", "the opcodes instead of the values"}, kDepth, kLimit};
 constexpr Example kPickleExamples[] = {{"assay pickle model.pt", "the values of its main pickle, each with its offset"},
                                        {"assay pickle model.pt --ops", "its opcodes"},
@@ -163,7 +177,8 @@ constexpr Example kPickleExamples[] = {{"assay pickle model.pt", "the values of 
 
 constexpr Example kFormatsExamples[] = {{"assay formats", "what can be read"}};
 
-constexpr Argument kSynthArguments[] = {{"OUT", Value::path, true, false, "the file to write: .safetensors, or .pt .pth .bin for a torch zip"}};
+constexpr Argument kSynthArguments[] = {
+    {"OUT", Value::path, true, false, "the file to write: .safetensors, or .pt .pth .bin for a torch zip"}};
 constexpr Flag kSynthFlags[] = {{"--dtype", 0, Value::choice, "f32|bf16|f16", "f32 without it"},
                                 {"--format", 0, Value::choice, "safetensors|torch-zip", "instead of what the name says"},
                                 {"--seed", 0, Value::number, "N", "7 without it"},
@@ -187,30 +202,36 @@ constexpr Flag kDoctorFlags[] = {kThreads};
 constexpr Example kDoctorExamples[] = {{"assay doctor model.safetensors", "what is wrong with the values"},
                                        {"assay doctor model/ --json", "the same for a program; exit 1 when there is a warning"}};
 
-constexpr Flag kVerifyFlags[] = {
-    {"--values", 0, Value::none, "", "look for NaN, infinities and matrices of zeros in the same pass"},
-    {"--sha256", 0, Value::text, "HEX", "the digest that the file should have"},
-    {"--sums", 0, Value::path, "SUMS", "digests by file name, as sha256sum writes them"},
-    {"--lfs", 0, Value::path, "POINTER", "the Git LFS pointer of the file"},
-    kThreads};
-constexpr Example kVerifyExamples[] = {{"assay verify model.pt", "structure, sizes, every check sum"},
-                                       {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
-                                       {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
+constexpr Flag kVerifyFlags[] = {{"--values", 0, Value::none, "", "look for NaN, infinities and matrices of zeros in the same pass"},
+                                 {"--sha256", 0, Value::text, "HEX", "the digest that the file should have"},
+                                 {"--sums", 0, Value::path, "SUMS", "digests by file name, as sha256sum writes them"},
+                                 {"--lfs", 0, Value::path, "POINTER", "the Git LFS pointer of the file"},
+                                 kThreads};
+constexpr Example kVerifyExamples[] = {
+    {"assay verify model.pt", "structure, sizes, every check sum"},
+    {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
+    {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
 
 constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
 constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
 
 constexpr Command kCommands[] = {
-    {"info", "", "what a checkpoint is and holds",
-     "The default command: assay FILE is assay info FILE. Reads headers only, whatever the size of the file.", kFileOnly, {},
-     kInfoExamples, false, run_info},
-    {"tensors", "ls", "list the tensors",
-     "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable.", kFileAndPatterns, kTensorsFlags,
-     kTensorsExamples, true, run_tensors},
+    {"info",
+     "",
+     "what a checkpoint is and holds",
+     "The default command: assay FILE is assay info FILE. Reads headers only, whatever the size of the file.",
+     kFileOnly,
+     {},
+     kInfoExamples,
+     false,
+     run_info},
+    {"tensors", "ls", "list the tensors", "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable.",
+     kFileAndPatterns, kTensorsFlags, kTensorsExamples, true, run_tensors},
     {"tree", "", "the names as a tree, repeated layers as one",
      "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,
      kTreeFlags, kTreeExamples, false, run_tree},
-    {"stats", "", "exact statistics of the values", "Reads every element. Moments are over finite values; zeros, NaN and infinities are counted. JSON also has exact quantiles, for which dtypes "
+    {"stats", "", "exact statistics of the values",
+     "Reads every element. Moments are over finite values; zeros, NaN and infinities are counted. JSON also has exact quantiles, for which dtypes "
      "above 16 bits are read again. The little picture is drawn from at most 65536 elements. After Ctrl-C what is known is printed.",
      kFileAndPatterns, kStatsFlags, kStatsExamples, true, run_stats},
     {"head", "", "the first values of a tensor", "In logical (row-major) order, whatever the strides.", kHeadArguments, kHeadFlags,
@@ -266,8 +287,8 @@ constexpr Command kCommands[] = {
      kFileOnly, kVerifyFlags, kVerifyExamples, false, run_verify},
     {"formats", "", "the formats that can be read", "", {}, {}, kFormatsExamples, true, run_formats},
     {"synth", "", "write a small synthetic model",
-     "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments,
-     kSynthFlags, kSynthExamples, false, run_synth},
+     "A seeded mixture-of-experts transformer of 2 million parameters: the same bytes on every machine.", kSynthArguments, kSynthFlags,
+     kSynthExamples, false, run_synth},
     {"help", "", "explain a command", "", kHelpArguments, {}, kHelpExamples, false, run_help},
 };
 
@@ -288,7 +309,8 @@ constexpr Flag kNdjson = {"--ndjson", 0, Value::none, "", "one JSON object a lin
 
 constexpr Flag kProgramFlags[] = {
     {"--version", 'V', Value::none, "", "the version; with -v how it was built"},
-    {"--generate", 0, Value::choice, "man|complete-bash|complete-zsh|complete-fish|markdown", "print the manual page, completions, or docs/commands.md"},
+    {"--generate", 0, Value::choice, "man|complete-bash|complete-zsh|complete-fish|markdown",
+     "print the manual page, completions, or docs/commands.md"},
 };
 
 bool is_called(const Flag& flag, std::string_view name) {
@@ -303,7 +325,8 @@ const Flag& ndjson_flag() { return kNdjson; }
 std::span<const Flag> program_flags() { return kProgramFlags; }
 
 const Command* find_command(std::string_view name) {
-  const auto* found = std::ranges::find_if(kCommands, [&](const Command& c) { return c.name == name || (!c.alias.empty() && c.alias == name); });
+  const auto* found =
+      std::ranges::find_if(kCommands, [&](const Command& c) { return c.name == name || (!c.alias.empty() && c.alias == name); });
   return found == std::end(kCommands) ? nullptr : found;
 }
 

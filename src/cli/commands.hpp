@@ -11,7 +11,7 @@ namespace assay::cli {
 struct Context;
 
 enum class Value : std::uint8_t {
-  none,    ///< a flag without a value
+  none,  ///< a flag without a value
   text,
   number,  ///< an unsigned integer
   choice,  ///< one of the words that `value` lists: "auto|always|never"
@@ -19,36 +19,36 @@ enum class Value : std::uint8_t {
 };
 
 struct Flag {
-  std::string_view name;   ///< "--limit"
-  char letter = 0;         ///< 'n' for -n; 0 without
+  std::string_view name;  ///< "--limit"
+  char letter = 0;        ///< 'n' for -n; 0 without
   Value kind = Value::none;
   std::string_view value = {};  ///< what the value is called: "N"; or the choices
   std::string_view help = {};
 };
 
 struct Argument {
-  std::string_view name;   ///< "FILE"
+  std::string_view name;  ///< "FILE"
   Value kind = Value::text;
   bool required = true;
-  bool many = false;       ///< takes all that follow; the last argument only
+  bool many = false;  ///< takes all that follow; the last argument only
   std::string_view help = {};
 };
 
 struct Example {
-  std::string_view line;   ///< "assay tensors model.safetensors"
+  std::string_view line;  ///< "assay tensors model.safetensors"
   std::string_view what;
 };
 
 struct Command {
   std::string_view name;
-  std::string_view alias;     ///< "" without
-  std::string_view summary;   ///< one line, for lists
-  std::string_view details;   ///< a paragraph, for --help; "" where the summary says it all
+  std::string_view alias;    ///< "" without
+  std::string_view summary;  ///< one line, for lists
+  std::string_view details;  ///< a paragraph, for --help; "" where the summary says it all
   std::span<const Argument> arguments;
   std::span<const Flag> flags;  ///< its own, besides the common ones
   std::span<const Example> examples;
-  bool lists;                 ///< prints rows: takes --ndjson
-  int (*run)(Context&);       ///< answers and gives the exit code
+  bool lists;            ///< prints rows: takes --ndjson
+  int (*run)(Context&);  ///< answers and gives the exit code
 };
 
 /// THE table of commands, in commands.cpp.

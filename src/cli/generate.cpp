@@ -64,8 +64,9 @@ void put_man(Writer& out) {
   out.put(fmt::format(".TH ASSAY 1 \"\" \"assay {}\" \"User Commands\"\n", version()));
   out.put(".SH NAME\nassay \\- look inside model checkpoints without running them\n");
   out.put(".SH SYNOPSIS\n.B assay\n.I FILE\n.br\n.B assay\n.I COMMAND\n.RI [ arguments ]\n.RI [ flags ]\n");
-  out.put(".SH DESCRIPTION\nSays what is in a checkpoint, whether it is whole, and what its values are. It never runs a line of the file and reads "
-          "no tensor it was not asked for. A first argument that names no command is a file.\n");
+  out.put(
+      ".SH DESCRIPTION\nSays what is in a checkpoint, whether it is whole, and what its values are. It never runs a line of the file and reads "
+      "no tensor it was not asked for. A first argument that names no command is a file.\n");
   out.put(".SH COMMANDS\n");
   for (const Command& command : commands()) {
     out.put(fmt::format(".SS {}\n{}.\n", roff(usage_line(command)), roff(command.summary)));
@@ -79,8 +80,9 @@ void put_man(Writer& out) {
   for (const Flag& flag : program_flags()) put_man_flag(out, flag);
   out.put(".SH EXIT STATUS\n.TP\n0\nanswered, and fine\n.TP\n1\nanswered, and the answer is no\n.TP\n2\n"
           "could not answer fully: usage, input or output, not a checkpoint, malformed, incomplete\n.TP\n130\ninterrupted\n");
-  out.put(".SH ENVIRONMENT\n.TP\nNO_COLOR\nno colour where it is set and not empty\n.TP\nCLICOLOR_FORCE, FORCE_COLOR\ncolour also where standard "
-          "output is no terminal\n");
+  out.put(
+      ".SH ENVIRONMENT\n.TP\nNO_COLOR\nno colour where it is set and not empty\n.TP\nCLICOLOR_FORCE, FORCE_COLOR\ncolour also where standard "
+      "output is no terminal\n");
   out.put(".SH EXAMPLES\n");
   for (const Command& command : commands())
     for (const Example& example : command.examples) out.put(fmt::format(".TP\n.B {}\n{}\n", roff(example.line), roff(example.what)));
@@ -119,17 +121,21 @@ void put_bash(Writer& out) {
   for (const Command& command : commands())
     for (const Flag* flag : own_flags(command))
       if (flag->kind == Value::choice)
-        out.put(fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", command.name, flag->name, replaced(flag->value, '|', " ")));
+        out.put(fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", command.name, flag->name,
+                            replaced(flag->value, '|', " ")));
   for (const auto& flags : {common_flags(), program_flags()})
     for (const Flag& flag : flags)
       if (flag.kind == Value::choice)
-        out.put(fmt::format("    *:{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", flag.name, replaced(flag.value, '|', " ")));
+        out.put(
+            fmt::format("    *:{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", flag.name, replaced(flag.value, '|', " ")));
   out.put("  esac\n  case $command in\n");
   for (const Command& command : commands())
     out.put(fmt::format("    {}) flags='{}' ;;\n", case_names(command), flag_words(all_flags(command))));
-  out.put("  esac\n  if [[ $cur == -* ]]; then\n    COMPREPLY=($(compgen -W \"$flags --version --generate\" -- \"$cur\"))\n    return\n  fi\n");
+  out.put(
+      "  esac\n  if [[ $cur == -* ]]; then\n    COMPREPLY=($(compgen -W \"$flags --version --generate\" -- \"$cur\"))\n    return\n  fi\n");
   out.put(fmt::format("  [[ $COMP_CWORD == 1 ]] && words=($(compgen -W '{}' -- \"$cur\"))\n", command_words()));
-  out.put("  compopt -o filenames 2>/dev/null\n  local IFS=$'\\n'\n  COMPREPLY=(\"${words[@]}\" $(compgen -f -- \"$cur\"))\n}\ncomplete -F _assay assay\n");
+  out.put(
+      "  compopt -o filenames 2>/dev/null\n  local IFS=$'\\n'\n  COMPREPLY=(\"${words[@]}\" $(compgen -f -- \"$cur\"))\n}\ncomplete -F _assay assay\n");
 }
 
 /// For a zsh _arguments specification in single quotes.
@@ -158,7 +164,8 @@ void put_zsh(Writer& out) {
     out.put(fmt::format("    '{}:{}'\n", command.name, zsh(command.summary)));
     if (!command.alias.empty()) out.put(fmt::format("    '{}:{}'\n", command.alias, zsh(command.summary)));
   }
-  out.put("  )\n  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    _describe command names\n    _files\n    return\n  fi\n  case $words[2] in\n");
+  out.put(
+      "  )\n  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    _describe command names\n    _files\n    return\n  fi\n  case $words[2] in\n");
   for (const Command& command : commands()) {
     if (command.name == "info") continue;
     out.put(fmt::format("    {})\n      _arguments \\\n", case_names(command)));

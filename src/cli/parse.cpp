@@ -154,7 +154,8 @@ class Parser {
     bounds_.push_back({.flag = &flag, .values = {}});
     Bound& bound = bounds_.back();
     std::string names = flag.letter != 0 ? concat("-", flag.letter, ",", flag.name) : std::string(flag.name);
-    bound.option = flag.kind == Value::none ? app_.add_flag(names, bound.given) : app_.add_option(names, bound.values)->allow_extra_args(false);
+    bound.option =
+        flag.kind == Value::none ? app_.add_flag(names, bound.given) : app_.add_option(names, bound.values)->allow_extra_args(false);
     if (flag.kind == Value::none) bound.option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 

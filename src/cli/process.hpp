@@ -10,9 +10,9 @@
 
 namespace assay::cli {
 
-inline constexpr int kFine = 0;         ///< answered, and fine
-inline constexpr int kNo = 1;           ///< answered, and the answer is no
-inline constexpr int kFailed = 2;       ///< could not answer fully
+inline constexpr int kFine = 0;    ///< answered, and fine
+inline constexpr int kNo = 1;      ///< answered, and the answer is no
+inline constexpr int kFailed = 2;  ///< could not answer fully
 inline constexpr int kInterrupted = 130;
 
 /// Ctrl-C sets a flag once and ends the process the second time; SIGPIPE is left to write(). Guards mappings against SIGBUS.

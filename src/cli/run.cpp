@@ -37,7 +37,8 @@ std::vector<std::string> Options::words_from(std::size_t i) const {
 }
 
 Answer::Answer(Context& context, std::string path) : context_(context), json_(context.out, 2) {
-  if (path.empty() && !context.command.arguments.empty() && context.command.arguments[0].kind == Value::path) path = context.options.word(0);
+  if (path.empty() && !context.command.arguments.empty() && context.command.arguments[0].kind == Value::path)
+    path = context.options.word(0);
   naming_.label = path;
   naming_.primary = path;
   if (context.mode == Mode::json) report::begin_document(json_, context.command.name, path);
@@ -97,7 +98,10 @@ namespace {
 report::Style style_of(const Options& options, int descriptor) {
   report::Style style;
   const std::string color = options.has("--no-color") ? "never" : options.text("--color", "auto");
-  style.color = wants_color(color == "always" ? ColorChoice::always : color == "never" ? ColorChoice::never : ColorChoice::automatic, descriptor);
+  style.color = wants_color(color == "always"  ? ColorChoice::always
+                            : color == "never" ? ColorChoice::never
+                                               : ColorChoice::automatic,
+                            descriptor);
   style.unicode = !options.has("--ascii") && locale_takes_unicode();
   style.exact_bytes = options.has("--bytes");
   style.width = static_cast<std::size_t>(options.number("--width", terminal_width()));
@@ -125,7 +129,9 @@ std::size_t folding_width(const Parsed& parsed) {
 int run_parsed(const Parsed& parsed, report::Writer& out) {
   Context context{.command = *parsed.command,
                   .options = parsed.options,
-                  .mode = parsed.options.has("--ndjson") ? Mode::ndjson : parsed.options.has("--json") ? Mode::json : Mode::text,
+                  .mode = parsed.options.has("--ndjson") ? Mode::ndjson
+                          : parsed.options.has("--json") ? Mode::json
+                                                         : Mode::text,
                   .style = style_of(parsed.options, 1),
                   .talk_style = style_of(parsed.options, 2),
                   .quiet = parsed.options.has("--quiet"),
@@ -153,7 +159,8 @@ int run_program(const std::vector<std::string>& arguments) {
     return kFailed;
   }
   const Parsed parsed = parse(arguments);
-  Output output{.folder = report::Folder(folding_width(parsed)), .out = report::Writer([](void*, std::string_view text) { write_stdout(text); }, nullptr)};
+  Output output{.folder = report::Folder(folding_width(parsed)),
+                .out = report::Writer([](void*, std::string_view text) { write_stdout(text); }, nullptr)};
   report::Writer out([](void* state, std::string_view text) { static_cast<Output*>(state)->put(text); }, &output);
   const int code = run_parsed(parsed, out);
   out.flush();

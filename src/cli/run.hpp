@@ -55,7 +55,7 @@ struct Context {
   report::Style talk_style;  ///< of standard error
   bool quiet = false;
   bool verbose = false;
-  report::Writer& out;       ///< standard output
+  report::Writer& out;  ///< standard output
 };
 
 /// One answer. In JSON mode it opens the document at once, so that a command only writes its own keys between.

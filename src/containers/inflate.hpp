@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inflating a raw deflate stream of known size (libdeflate; the portable inflater in WebAssembly). Never allocates more than `size`, which the caller has bounded.
+// Inflating a raw deflate stream of known size (libdeflate; the portable inflater in WebAssembly). Never allocates more than `size`, which
+// the caller has bounded.
 #pragma once
 
 #include <cstdint>

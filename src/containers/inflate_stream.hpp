@@ -3,8 +3,8 @@
 // a break is kept, because a reader that unpacks piece by piece has acted on it by then. Portable; where sizes are known, inflate.hpp
 // is several times faster.
 //
-//   gzip (RFC 1952)  1f 8b 08 flags u8, time u32, xfl u8, os u8, [extra n u16, n bytes] [name\0] [comment\0] [crc u16], deflate, crc u32, size u32
-//   zlib (RFC 1950)  78 (or other window) check u8, deflate, adler u32 big-endian
+//   gzip (RFC 1952)  1f 8b 08 flags u8, time u32, xfl u8, os u8, [extra n u16, n bytes] [name\0] [comment\0] [crc u16], deflate, crc u32,
+//   size u32 zlib (RFC 1950)  78 (or other window) check u8, deflate, adler u32 big-endian
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace assay {
 struct Inflated {
   std::vector<std::byte> bytes;
   std::uint64_t consumed = 0;  ///< packed bytes used up, frames included
-  /// Why it is not the whole: `inflate-failed` (damaged), `truncated`, `limit-exceeded` (more than `max_size` bytes). The bytes before are there.
+  /// Why it is not the whole: `inflate-failed` (damaged), `truncated`, `limit-exceeded` (more than `max_size` bytes). The bytes before are
+  /// there.
   std::optional<Error> broken;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a NumPy array file: what the data behind it is. Read with a grammar for this one kind of Python literal; nothing is evaluated.
+// The header of a NumPy array file: what the data behind it is. Read with a grammar for this one kind of Python literal; nothing is
+// evaluated.
 //
 //   93 "NUMPY"  major u8, minor u8, header size u16 (major 1) or u32 (2 and 3), header, data
 //   header      {'descr': D, 'fortran_order': True | False, 'shape': (d, …), } and blanks up to a newline; Latin-1, in major 3 UTF-8
@@ -19,11 +20,11 @@ namespace assay::npy {
 
 /// One simple element type at its place in the item.
 struct Field {
-  std::string name;                   ///< dots between nested names; "" of an array that is not structured
-  std::string type;                   ///< as written: "<f4", "|O", "<M8[ns]"
-  std::vector<std::uint64_t> shape;   ///< of a sub-array; usually none
-  std::uint64_t offset = 0;           ///< in the item, bytes; items are packed
-  std::uint64_t nbytes = 0;           ///< sub-array included
+  std::string name;                  ///< dots between nested names; "" of an array that is not structured
+  std::string type;                  ///< as written: "<f4", "|O", "<M8[ns]"
+  std::vector<std::uint64_t> shape;  ///< of a sub-array; usually none
+  std::uint64_t offset = 0;          ///< in the item, bytes; items are packed
+  std::uint64_t nbytes = 0;          ///< sub-array included
 };
 
 struct Header {
@@ -33,8 +34,8 @@ struct Header {
   bool structured = false;
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
-  std::uint64_t item_size = 0;    ///< bytes; without meaning where has_objects
-  bool has_objects = false;       ///< the data is a pickle
+  std::uint64_t item_size = 0;  ///< bytes; without meaning where has_objects
+  bool has_objects = false;     ///< the data is a pickle
 };
 
 /// True when the bytes start with the magic.
@@ -44,7 +45,8 @@ bool is_npy(ByteView head);
 /// `bad-version` (major not 1 to 3), `limit-exceeded` (a header above 1 MiB).
 Result<std::uint64_t> header_size(ByteView head);
 
-/// Reads the header from bytes that hold at least header_size() of them. Fails as that does, and with `bad-header`, `bad-shape`, `bad-dtype`.
+/// Reads the header from bytes that hold at least header_size() of them. Fails as that does, and with `bad-header`, `bad-shape`,
+/// `bad-dtype`.
 Result<Header> parse_header(ByteView bytes, const Limits& limits);
 
 /// The same, from a file that starts with the magic.

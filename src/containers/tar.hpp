@@ -31,8 +31,8 @@ struct Member {
   std::uint64_t size = 0;           ///< of its data in the file; 0 for links and folders
   char type = '0';
   bool sparse = false;
-  std::uint64_t real_size = 0;  ///< of a sparse file, holes counted
-  std::vector<Part> parts = {};      ///< of a sparse file: in order, within real_size, their sizes together at most `size`
+  std::uint64_t real_size = 0;   ///< of a sparse file, holes counted
+  std::vector<Part> parts = {};  ///< of a sparse file: in order, within real_size, their sizes together at most `size`
   bool regular() const { return type == '0' || type == '\0' || type == '7'; }
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A zip archive's directory, read as torch reads it, with every oddity told.
 //
-//   [prefix] { local header (30 + name + extra), data, [descriptor] } …  central directory  [ZIP64 end record + locator]  end record [suffix]
+//   [prefix] { local header (30 + name + extra), data, [descriptor] } …  central directory  [ZIP64 end record + locator]  end record
+//   [suffix]
 //
 // The central directory decides. Local headers are read only when a member's data offset is asked for: listing must not touch
 // one page per member.
@@ -24,7 +25,7 @@ namespace assay::zip {
 enum class Method : std::uint16_t { stored = 0, deflated = 8 };
 
 struct Member {
-  std::string_view name = {};     ///< as the directory spells it; lives in the Directory
+  std::string_view name = {};       ///< as the directory spells it; lives in the Directory
   std::uint64_t header_offset = 0;  ///< of the local header, absolute in the file (any prefix added)
   std::uint64_t packed_size = 0;    ///< bytes in the file
   std::uint64_t size = 0;           ///< bytes when unpacked
@@ -32,7 +33,7 @@ struct Member {
   std::uint32_t crc = 0;            ///< 0 means unknown: torch can be told not to compute it
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
-  bool salvaged = false;          ///< found by local header because the directory is lost
+  bool salvaged = false;  ///< found by local header because the directory is lost
   /// Said by bit 0 (encrypted), 6 (strong encryption) or 13 (masked headers). A flag can lie: a copy of the member without these bits
   /// reads the bytes as they are.
   bool encrypted() const { return (flags & 0x2041) != 0; }
@@ -42,17 +43,17 @@ struct Member {
 class Directory {
  public:
   std::vector<Member> members;
-  std::uint64_t prefix = 0;          ///< bytes before the archive starts
+  std::uint64_t prefix = 0;            ///< bytes before the archive starts
   std::uint64_t directory_offset = 0;  ///< absolute; of the lost directory: the file's end
-  std::uint64_t entries_end = 0;     ///< just behind the last entry that was read, absolute; the file's end where salvaged
-  std::uint64_t records_offset = 0;  ///< of the end records: the ZIP64 one where there is one, absolute
-  std::uint64_t end_record = 0;      ///< of the classic end record, absolute
-  std::uint64_t end_offset = 0;      ///< just behind the end record and its comment, absolute
-  bool salvaged = false;             ///< no usable directory: members are those found whole behind their local headers
+  std::uint64_t entries_end = 0;       ///< just behind the last entry that was read, absolute; the file's end where salvaged
+  std::uint64_t records_offset = 0;    ///< of the end records: the ZIP64 one where there is one, absolute
+  std::uint64_t end_record = 0;        ///< of the classic end record, absolute
+  std::uint64_t end_offset = 0;        ///< just behind the end record and its comment, absolute
+  bool salvaged = false;               ///< no usable directory: members are those found whole behind their local headers
   /// The member in which a salvaged file ends, not among `members`: packed_size is how many bytes of it are there (a descriptor's first
   /// bytes may be among them), size what its header claims, 0 when only the lost descriptor told.
   std::optional<Member> cut;
-  Findings findings;                 ///< ambiguities and damage that do not stop the listing
+  Findings findings;  ///< ambiguities and damage that do not stop the listing
 
   /// The first member of this name, ASCII case ignored, '\\' taken as '/', as torch's miniz finds it. Null when there is none.
   const Member* find(std::string_view name) const;
@@ -60,8 +61,8 @@ class Directory {
  private:
   friend Result<Directory> read_directory(const ByteSource&, const Limits&);
   friend class DirectoryReader;
-  std::shared_ptr<const void> names_;       // what the members' names point into
-  std::vector<std::uint64_t> by_name_;      // hash of the folded name << 32 | member index, sorted; equal hashes by folded name
+  std::shared_ptr<const void> names_;   // what the members' names point into
+  std::vector<std::uint64_t> by_name_;  // hash of the folded name << 32 | member index, sorted; equal hashes by folded name
 };
 
 /// Reads the directory: the end record is searched from the back (64 KiB, then 1 MiB), ZIP64 followed, a shifted archive (prefix bytes)
@@ -99,8 +100,8 @@ struct Gap {
 /// the end records. Bytes before the archive and behind its end are not among them. Cost: two small reads per member.
 Result<std::vector<Gap>> find_gaps(const ByteSource& source, const Directory& directory);
 
-/// Members whose local headers stand in [begin, end) and which the directory does not list. A size that only a descriptor would tell reaches
-/// to the next record, or to `end`. At most `most` of them. Cost: reads all of the bytes.
+/// Members whose local headers stand in [begin, end) and which the directory does not list. A size that only a descriptor would tell
+/// reaches to the next record, or to `end`. At most `most` of them. Cost: reads all of the bytes.
 Result<Directory> find_unlisted(const ByteSource& source, const Directory& directory, Gap where, std::size_t most);
 
 /// What the local headers say otherwise than the directory: `name-mismatch`, `ambiguous-archive` (method, encryption, sizes and CRC where

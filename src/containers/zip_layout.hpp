@@ -8,7 +8,8 @@
 //   ZIP64 end      PK\6\6  record size u64 (after this field), made u16, need u16, disk u32 u32, entries u64 u64, size u64, offset u64
 //   ZIP64 locator  PK\6\7  disk u32, offset of the ZIP64 end u64, disks u32
 //   end record     PK\5\6  disk u16 u16, entries u16 u16, size u32, offset u32, comment n u16, comment
-//   extra          { id u16, n u16, n bytes } …  ZIP64 is id 1: u64 for each of size, packed, offset (u32 for disk) that is all ones outside
+//   extra          { id u16, n u16, n bytes } …  ZIP64 is id 1: u64 for each of size, packed, offset (u32 for disk) that is all ones
+//   outside
 #pragma once
 
 #include <cstddef>

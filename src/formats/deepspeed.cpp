@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// latest                                                          the tag, which names the folder
-// <tag>/mp_rank_<mm>_model_states.pt                              stages 1 and 2: {"module": {…}, "param_shapes": [{name: size, …}, …],
-//                                                                 "buffer_names": […], "shared_params": {name: name},
-//                                                                 "frozen_param_shapes": {…}, "frozen_param_fragments": {…}, "ds_version":
-//                                                                 …}
-// <tag>/zero_pp_rank_<r>_mp_rank_<mm>_model_states.pt             stage 3: the same on every rank, the module's weights empty
-// <tag>/[bf16_|fp16_]zero_pp_rank_<r>_mp_rank_<mm>_optim_states.pt   {"optimizer_state_dict": {"zero_stage": n, "partition_count": ranks,
-//                                                                 "single_partition_of_fp32_groups" or, in stage 3, "fp32_flat_groups":
-//                                                                 [1-D, …]}}
+// latest    the tag, which names the folder
+// <tag>/mp_rank_<mm>_model_states.pt    stages 1 and 2: {"module": {…}, "param_shapes": [{name: size, …}, …], "buffer_names": […],
+//     "shared_params": {name: name}, "frozen_param_shapes": {…}, "frozen_param_fragments": {…}, "ds_version": …}
+// <tag>/zero_pp_rank_<r>_mp_rank_<mm>_model_states.pt    stage 3: the same on every rank, the module's weights empty
+// <tag>/[bf16_|fp16_]zero_pp_rank_<r>_mp_rank_<mm>_optim_states.pt    {"optimizer_state_dict": {"zero_stage": n,
+//     "partition_count": ranks, "single_partition_of_fp32_groups" or, in stage 3, "fp32_flat_groups": [1-D, …]}}
 //
 // Stages 1 and 2: the ranks' parts of group g, one behind the other, are the parameters of param_shapes[g] in order, padded at the end to a
 // multiple of 2 * ranks. Stage 3: each parameter of n elements is dealt out in pieces of ceil(n / ranks), rank r has the r-th, the last
@@ -469,7 +466,9 @@ Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, st
   std::string_view last;
   for (const FileSet::Entry& entry : entries)
     if (entry.folder && entry.name.starts_with(kStep) && (last.empty() || natural_less(last, entry.name))) last = entry.name;
-  const auto open_last = [&] { return last.empty() ? Result<std::optional<Checkpoint>>(std::nullopt) : open_in(files, concat(last, '/'), limits); };
+  const auto open_last = [&] {
+    return last.empty() ? Result<std::optional<Checkpoint>>(std::nullopt) : open_in(files, concat(last, '/'), limits);
+  };
   if (!has([](std::string_view name) { return name == "latest"; })) return open_last();
   ASSAY_TRY(const auto source, files.open("latest"));
   ASSAY_TRY(const ByteBlock text, source->fetch(0, std::min(source->size(), kTagBytes)));
@@ -485,7 +484,8 @@ Result<std::optional<Checkpoint>> open_deepspeed_folder(const FileSet& files, st
     opened = open_last();
     if (!opened || !*opened) return opened;
     (*opened)->add(Finding(Code::stale_index,
-                           concat("'latest' names ", quote(tag), ", in which there are no files of a ZeRO checkpoint; ", quote(last), " was opened, the last step that is there"),
+                           concat("'latest' names ", quote(tag), ", in which there are no files of a ZeRO checkpoint; ", quote(last),
+                                  " was opened, the last step that is there"),
                            Where{.file = "latest"}));
     tag = last;
   }

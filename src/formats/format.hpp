@@ -29,8 +29,8 @@ struct Probe {
 
 struct OpenInput {
   const FileSet& files;
-  std::string_view name;                    ///< the file to open, in `files`
-  std::shared_ptr<ByteSource> source;       ///< it, opened
+  std::string_view name;               ///< the file to open, in `files`
+  std::shared_ptr<ByteSource> source;  ///< it, opened
   const Limits& limits;
 };
 

@@ -29,14 +29,15 @@ constexpr std::string_view kEnding = ".npy";
 struct Array {
   std::string name;
   npy::Header header;
-  Storage storage;              // nbytes: what is there of its data
+  Storage storage;  // nbytes: what is there of its data
   std::string_view member = {};
 };
 
 // The data of a packed member behind its header.
 class BehindHeader final : public Producer {
  public:
-  BehindHeader(std::shared_ptr<const Producer> member, std::uint64_t header, std::uint64_t size) : member_(std::move(member)), header_(header), size_(size) {}
+  BehindHeader(std::shared_ptr<const Producer> member, std::uint64_t header, std::uint64_t size)
+      : member_(std::move(member)), header_(header), size_(size) {}
   Result<ByteBlock> load(const ByteSource& file) const override {
     ASSAY_TRY(ByteBlock whole, member_->load(file));
     if (!within(header_, size_, whole.view().size())) return fail(Code::inflate_failed, "the member is shorter than its directory says");
@@ -82,7 +83,8 @@ std::optional<Error> check_array(const Array& array, const Tensor& tensor) {
   if (*needed > array.storage.nbytes)
     return Error(Code::truncated, concat("the array needs ", *needed, " bytes of data, ", array.storage.nbytes, " are there"))
         .expected_found(*needed, array.storage.nbytes);
-  if (tensor.dtype == DType::unknown) return Error(Code::unknown_dtype, concat("element type ", quote(escape(tensor.source_dtype, 200)), " has no values to read"));
+  if (tensor.dtype == DType::unknown)
+    return Error(Code::unknown_dtype, concat("element type ", quote(escape(tensor.source_dtype, 200)), " has no values to read"));
   return std::nullopt;
 }
 
@@ -98,7 +100,8 @@ void list_array(Checkpoint& checkpoint, Array array) {
   const auto numel = product(header.shape);
   tensor.numel = numel.value_or(0);
   auto wrong = check_array(array, tensor);
-  if (!numel && !wrong) wrong = Error(Code::shape_overflow, concat("shape ", bracketed(header.shape), " has more elements than 64 bits count"));
+  if (!numel && !wrong)
+    wrong = Error(Code::shape_overflow, concat("shape ", bracketed(header.shape), " has more elements than 64 bits count"));
   if (header.fortran_order && header.shape.size() > 1) tensor.stride = checkpoint.arena().numbers(fortran_strides(header.shape));
   tensor.storage = static_cast<std::uint32_t>(checkpoint.storages.size());
   array.storage.big_endian = type.big_endian;
@@ -114,8 +117,8 @@ void list_array(Checkpoint& checkpoint, Array array) {
 }
 
 // An array of Python objects: its data is a pickle of them.
-Result<void> list_objects(Checkpoint& checkpoint, const torch::PickleAt& stream, std::string_view name, std::string_view member, bool in_file,
-                          const Limits& limits) {
+Result<void> list_objects(Checkpoint& checkpoint, const torch::PickleAt& stream, std::string_view name, std::string_view member,
+                          bool in_file, const Limits& limits) {
   torch::PickleInfo pickle;
   pickle.graph = stream.graph;
   pickle.member = member;
@@ -183,7 +186,9 @@ Result<npy::Header> header_in_member(const OpenInput& input, const zip::Member& 
     }
     ASSAY_TRY(const std::uint64_t size, npy::header_size(bytes));
     if (size <= bytes.size()) return npy::parse_header(bytes, input.limits);
-    if (wanted >= size && all) return fail(Error(Code::inflate_failed, concat("the array header needs ", size, " bytes, ", bytes.size(), " can be unpacked")).at(offset));
+    if (wanted >= size && all)
+      return fail(
+          Error(Code::inflate_failed, concat("the array header needs ", size, " bytes, ", bytes.size(), " can be unpacked")).at(offset));
     wanted = std::max(wanted, size);
     packed = std::min(member.packed_size, packed * 2);
   }
@@ -199,9 +204,11 @@ Result<void> read_member(const OpenInput& input, const zip::Member& member, Chec
   const bool packed = storage.producer != nullptr;
   ASSAY_TRY(npy::Header header, packed ? header_in_member(input, member, storage.offset)
                                        : header_in_file(*input.source, storage.offset, storage.offset + storage.nbytes, input.limits));
-  if (header.data_offset > storage.nbytes) return fail(Error(Code::truncated, "the member ends within the array's header").at(storage.offset));
+  if (header.data_offset > storage.nbytes)
+    return fail(Error(Code::truncated, "the member ends within the array's header").at(storage.offset));
   if (header.has_objects && !packed) {
-    ASSAY_TRY(const torch::PickleAt stream, torch::read_pickle_at(*input.source, storage.offset + header.data_offset, storage.offset + storage.nbytes, input.limits));
+    ASSAY_TRY(const torch::PickleAt stream,
+              torch::read_pickle_at(*input.source, storage.offset + header.data_offset, storage.offset + storage.nbytes, input.limits));
     return list_objects(checkpoint, stream, stem(name), name, true, input.limits);
   }
   if (header.has_objects) {
@@ -304,8 +311,9 @@ Result<Checkpoint> open_npz(const OpenInput& input) {
     list_unread(checkpoint, member.name, std::move(read).error());
   }
   if (directory.cut && directory.cut->name.ends_with(kEnding))
-    list_unread(checkpoint, directory.cut->name,
-                Error(Code::truncated, concat("the file ends ", directory.cut->packed_size, " bytes into member ", quote(directory.cut->name))));
+    list_unread(
+        checkpoint, directory.cut->name,
+        Error(Code::truncated, concat("the file ends ", directory.cut->packed_size, " bytes into member ", quote(directory.cut->name))));
   if (others > 0 && others == directory.members.size())
     return fail(Error(Code::zip_without_checkpoint, concat("a zip archive of ", counted(others, "member", "members"), " without arrays")));
   if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "the archive holds no arrays"));

@@ -7,7 +7,8 @@
 namespace assay::formats {
 
 Probe probe_npy(const ProbeInput& input);
-/// The array is named "array", those behind it "array.1", …. Arrays of Python objects are pickles: what they hold is listed below that name.
+/// The array is named "array", those behind it "array.1", …. Arrays of Python objects are pickles: what they hold is listed below that
+/// name.
 Result<Checkpoint> open_npy(const OpenInput& input);
 
 Probe probe_npz(const ProbeInput& input);

@@ -79,8 +79,7 @@ Probe probe_pickle(const ProbeInput& input) {
 
 Result<Checkpoint> open_pickle(const OpenInput& input) {
   const std::uint64_t size = input.source->size();
-  ASSAY_TRY(const torch::PickleAt stream,
-            torch::read_pickle_at(*input.source, 0, size, input.limits, torch::kPickleWindow, true));
+  ASSAY_TRY(const torch::PickleAt stream, torch::read_pickle_at(*input.source, 0, size, input.limits, torch::kPickleWindow, true));
   const torch::Graph& graph = *stream.graph;
   const torch::Node root = graph.salvage_root();
   Checkpoint checkpoint;
@@ -99,7 +98,8 @@ Result<Checkpoint> open_pickle(const OpenInput& input) {
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, storages, input.limits));
   torch::note_foreign_imports(checkpoint, pickle);
   if (!graph.broken()) ASSAY_CHECK(note_rest(input, graph.end_offset(), checkpoint));
-  if (checkpoint.tensors.empty()) checkpoint.add(Finding(Code::no_tensors, "a plain pickle, not written by torch.save, that holds no tensors"));
+  if (checkpoint.tensors.empty())
+    checkpoint.add(Finding(Code::no_tensors, "a plain pickle, not written by torch.save, that holds no tensors"));
   return checkpoint;
 }
 

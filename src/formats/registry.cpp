@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/line_ends.hpp"
+#include "formats/deepspeed.hpp"
 #include "formats/format.hpp"
 #include "formats/maps.hpp"
-#include "formats/deepspeed.hpp"
 #include "formats/not_weights.hpp"
 #include "formats/npy.hpp"
 #include "formats/plain_pickle.hpp"
@@ -39,7 +39,8 @@ constexpr Format kFormats[] = {
     {"safetensors-sharded", "safetensors in several files", ".safetensors.index.json", probe_safetensors_index, open_index},
     {"torch-sharded", "PyTorch checkpoint in several files", ".bin.index.json", probe_torch_index, open_index},
     {"deepspeed-zero", "DeepSpeed ZeRO checkpoint", "_optim_states.pt", probe_deepspeed, open_deepspeed},
-    {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true, map_torch_legacy},
+    {"torch-legacy", "PyTorch stream from before 1.6", ".pt .pth .bin .ckpt .pkl .tar", probe_torch_legacy, open_torch_legacy, true,
+     map_torch_legacy},
     {"torch-tar", "PyTorch tar from before 0.1.10", ".pt .pth .bin .ckpt .tar", probe_torch_tar, open_torch_tar, false, map_torch_tar},
     {"torch-mobile", "PyTorch mobile module (FlatBuffer)", ".ptl .ff", probe_torch_mobile, open_torch_mobile, true, map_torch_mobile},
     {"npy", "NumPy array", ".npy", probe_npy, open_npy, true, map_npy},

@@ -64,7 +64,8 @@ Result<std::uint64_t> find_restart(const ByteSource& source, ByteView header, st
   if (again < header.offset() + header.size() || again == source.size()) return 0;
   const std::size_t n = std::min(header.size(), kCompared);
   ASSAY_TRY(const ByteBlock behind, source.fetch(again, kLengthBytes + n));
-  const bool same = load_le<std::uint64_t>(behind.view().data()) == header.size() && behind.view().from(kLengthBytes).text() == header.text().substr(0, n);
+  const bool same = load_le<std::uint64_t>(behind.view().data()) == header.size() &&
+                    behind.view().from(kLengthBytes).text() == header.text().substr(0, n);
   return same ? again : 0;
 }
 
@@ -87,7 +88,8 @@ Probe probe_safetensors(const ProbeInput& input) {
 
 Result<Checkpoint> open_safetensors(const OpenInput& input) {
   ASSAY_TRY(const std::uint64_t length, header_length(input));
-  ASSAY_TRY(ByteBlock fetched, length < kLargeHeader ? input.source->fetch(kLengthBytes, length) : input.source->view(kLengthBytes, length));
+  ASSAY_TRY(ByteBlock fetched,
+            length < kLargeHeader ? input.source->fetch(kLengthBytes, length) : input.source->view(kLengthBytes, length));
 
   Checkpoint checkpoint;
   checkpoint.format = "safetensors";

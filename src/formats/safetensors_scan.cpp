@@ -24,12 +24,7 @@ constexpr std::size_t kFirstEntries = 64;  // measured before room is made for t
 class Scanner {
  public:
   Scanner(ByteView header, Arena& arena, const Limits& limits, Layout& layout)
-      : begin_(header.text().data()),
-        p_(begin_),
-        end_(begin_ + header.size()),
-        base_(header.offset()),
-        arena_(arena),
-        layout_(layout),
+      : begin_(header.text().data()), p_(begin_), end_(begin_ + header.size()), base_(header.offset()), arena_(arena), layout_(layout),
         max_rank_(std::min<std::size_t>(kMaxRank, limits.rank)) {}
 
   bool run() {

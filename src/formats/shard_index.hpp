@@ -46,7 +46,8 @@ class IndexNames {
 
 /// Reads an index:  {"metadata": {"total_size": 123, …}, "weight_map": {"tensor": "file", …}, …}
 /// Fails with `bad-header` where it is not of that form, `limit-exceeded` past Limits::json_bytes or Limits::shards.
-/// Cost: one look at the file, in place where it is large and mapped, and some memory an entry; a scanner for the plain spelling, an exact reader for the rest.
+/// Cost: one look at the file, in place where it is large and mapped, and some memory an entry; a scanner for the plain spelling, an exact
+/// reader for the rest.
 Result<ShardIndex> read_shard_index(const std::shared_ptr<ByteSource>& source, const Limits& limits);
 
 namespace detail {

@@ -124,7 +124,8 @@ void Merger::read_index() {
   set_.storages.reserve(index.entries.size());
   entry_of_tensor_.reserve(index.entries.size());
   if (twice.count == 0) return;
-  Finding finding(Code::duplicate_name, concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice, and the last counts: ", twice.shown()),
+  Finding finding(Code::duplicate_name,
+                  concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice, and the last counts: ", twice.shown()),
                   Where{.file = plan_.index_name});
   finding.severity = Severity::warning;
   set_.add(std::move(finding));

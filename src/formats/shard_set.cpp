@@ -82,8 +82,7 @@ std::vector<std::string_view> Folder::indexes() const {
   const auto rank = [](std::string_view name) {
     return std::tuple(name.find(".safetensors.index.") == std::string_view::npos, role_rank(name), name.size());
   };
-  sort_stable(names,
-                    [&](std::string_view a, std::string_view b) { return rank(a) != rank(b) ? rank(a) < rank(b) : naturally(a, b); });
+  sort_stable(names, [&](std::string_view a, std::string_view b) { return rank(a) != rank(b) ? rank(a) < rank(b) : naturally(a, b); });
   return names;
 }
 
@@ -272,13 +271,16 @@ Error Folder::no_weights() const {
   if (names.size() > kFilesShown) what += concat(" and ", names.size() - kFilesShown, " more");
   names.resize(std::min(names.size(), kFilesListed));
   Error error = Error(Code::unknown_format, std::move(what)).fact("files", std::move(names));
-  const auto parts = std::ranges::count_if(entries_, [](const FileSet::Entry& entry) { return !entry.folder && entry.name.ends_with(".distcp"); });
+  const auto parts =
+      std::ranges::count_if(entries_, [](const FileSet::Entry& entry) { return !entry.folder && entry.name.ends_with(".distcp"); });
   if (parts > 0)
-    return std::move(Error(Code::missing_metadata,
-                           concat(counted(static_cast<std::uint64_t>(parts), "file", "files"), " of a distributed checkpoint without .metadata, which says what is in them"))
+    return std::move(Error(Code::missing_metadata, concat(counted(static_cast<std::uint64_t>(parts), "file", "files"),
+                                                          " of a distributed checkpoint without .metadata, which says what is in them"))
                          .advise("get .metadata of the same save; it is written last, so that a save that was stopped has none"));
   if (has("model_index.json")) error = std::move(error).advise("a diffusers pipeline; open one of its folders");
-  else if (has("latest")) error = std::move(error).advise(concat("its file 'latest' names ", latest_tag(), ", in which there are no files of a ZeRO checkpoint; get that folder too"));
+  else if (has("latest"))
+    error = std::move(error).advise(
+        concat("its file 'latest' names ", latest_tag(), ", in which there are no files of a ZeRO checkpoint; get that folder too"));
   return error;
 }
 
@@ -286,7 +288,8 @@ Error Folder::no_weights() const {
 void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view>& used) const {
   std::vector<const FileSet::Entry*> strays;
   for (const FileSet::Entry& entry : entries_)
-    if (!entry.folder && !used.contains(entry.name) && weights_rank(entry.name) && role_rank(entry.name) < kSideFile) strays.push_back(&entry);
+    if (!entry.folder && !used.contains(entry.name) && weights_rank(entry.name) && role_rank(entry.name) < kSideFile)
+      strays.push_back(&entry);
   if (strays.size() <= kFilesShown) {
     for (const FileSet::Entry* entry : strays)
       checkpoint.add(
@@ -352,7 +355,8 @@ Result<std::optional<Checkpoint>> open_set(const FileSet& files, const Limits& l
   }
   if (distributed_part) return std::nullopt;
   // Weights that were gathered into a file of their own are what people mean by such a folder.
-  const bool gathered = std::ranges::any_of(*entries, [](const FileSet::Entry& entry) { return !entry.folder && weights_rank(entry.name) && role_rank(entry.name) == 0; });
+  const bool gathered = std::ranges::any_of(
+      *entries, [](const FileSet::Entry& entry) { return !entry.folder && weights_rank(entry.name) && role_rank(entry.name) == 0; });
   if (primary.empty() && !gathered) {
     ASSAY_TRY(auto zero, open_deepspeed_folder(files, *entries, limits));
     if (zero) return zero;

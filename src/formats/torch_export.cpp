@@ -9,7 +9,8 @@
 //   data/constants/<name>_constants_config.json the same form; data/constants/tensor_<i>, custom_obj_<i> (no tensors)
 //   data/weights/<name>.pt data/constants/<name>.pt   for a time: a torch.save file of all of them instead
 //   data/sample_inputs/<name>.pt                no weights
-//   data/aotinductor/<name>/weights_config.json {"fc.weight": ["weight_0", [2, 3], [3, 1], 0], …}: record, sizes, strides, offset; its weight_<i>
+//   data/aotinductor/<name>/weights_config.json {"fc.weight": ["weight_0", [2, 3], [3, 1], 0], …}: record, sizes, strides, offset; its
+//   weight_<i>
 //                                               are torch.save files (torch/aoti_weights.hpp)
 //
 // Before, without a root folder, written by Python's zipfile:
@@ -43,10 +44,10 @@ constexpr struct {
   std::uint64_t number;
   DType dtype;
 } kDTypes[] = {
-    {1, DType::u8},       {2, DType::i8},       {3, DType::i16},         {4, DType::i32},          {5, DType::i64},     {6, DType::f16},
-    {7, DType::f32},      {8, DType::f64},      {9, DType::c32},         {10, DType::c64},         {11, DType::c128},   {12, DType::bool_},
-    {13, DType::bf16},    {28, DType::u16},     {29, DType::f8_e4m3},    {30, DType::f8_e5m2},     {31, DType::f8_e4m3fnuz},
-    {32, DType::f8_e5m2fnuz}, {33, DType::f8_e8m0}, {34, DType::u32},    {35, DType::u64},
+    {1, DType::u8},       {2, DType::i8},   {3, DType::i16},      {4, DType::i32},      {5, DType::i64},          {6, DType::f16},
+    {7, DType::f32},      {8, DType::f64},  {9, DType::c32},      {10, DType::c64},     {11, DType::c128},        {12, DType::bool_},
+    {13, DType::bf16},    {28, DType::u16}, {29, DType::f8_e4m3}, {30, DType::f8_e5m2}, {31, DType::f8_e4m3fnuz}, {32, DType::f8_e5m2fnuz},
+    {33, DType::f8_e8m0}, {34, DType::u32}, {35, DType::u64},
 };
 
 using Number = std::optional<std::uint64_t>;  // nothing where it is symbolic, negative or missing
@@ -105,9 +106,7 @@ class ConfigReader final : public json::Handler {
   bool at(std::size_t depth) const { return keys_.size() == depth && !entries.empty(); }
   bool in_meta() const { return keys_.size() >= 4 && keys_[0] == "config" && keys_[2] == "tensor_meta" && !entries.empty(); }
   Entry& entry() { return entries.back(); }
-  std::vector<Number>* list_of_meta() {
-    return keys_[3] == "sizes" ? &entry().sizes : keys_[3] == "strides" ? &entry().strides : nullptr;
-  }
+  std::vector<Number>* list_of_meta() { return keys_[3] == "sizes" ? &entry().sizes : keys_[3] == "strides" ? &entry().strides : nullptr; }
 
   std::vector<std::string> keys_;
 };
@@ -143,7 +142,8 @@ Result<void> Folder::list(const zip::Member& member, const std::string& prefix) 
   auto block = zip::read_member(*archive_.source, member, archive_.limits.json_bytes, archive_.limits);
   if (!block) return tell(checkpoint_, std::move(block).error(), name);
   ConfigReader config;
-  if (auto parsed = json::parse(block->view(), config, archive_.limits); !parsed) ASSAY_CHECK(tell(checkpoint_, std::move(parsed).error(), name));
+  if (auto parsed = json::parse(block->view(), config, archive_.limits); !parsed)
+    ASSAY_CHECK(tell(checkpoint_, std::move(parsed).error(), name));
 
   torch::PickleInfo no_pickle;
   no_pickle.graph = std::make_shared<const pickle::Graph>(pickle::parse(ByteView(), archive_.limits));

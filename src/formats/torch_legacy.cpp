@@ -27,9 +27,10 @@ Result<void> note_rest(const ByteSource& source, std::uint64_t end, Checkpoint& 
   if (rest == 0) return {};
   ASSAY_TRY(const ByteBlock block, source.fetch(end, std::min<std::uint64_t>(rest, kMagicPickle)));
   const bool another = starts_stream(block.view());
-  Finding finding(another ? Code::extra_pickle : Code::trailing_bytes,
-                  another ? concat("another torch.save stream of ", grouped(rest), " bytes follows at ", end, "; torch.load reads the first one only")
-                          : concat(counted(rest, "byte", "bytes"), " behind the last storage"));
+  Finding finding(
+      another ? Code::extra_pickle : Code::trailing_bytes,
+      another ? concat("another torch.save stream of ", grouped(rest), " bytes follows at ", end, "; torch.load reads the first one only")
+              : concat(counted(rest, "byte", "bytes"), " behind the last storage"));
   if (another) finding.severity = Severity::note;
   finding.where.offset = end;
   finding.where.length = rest;
@@ -49,7 +50,8 @@ Result<Checkpoint> open_torch_legacy(const OpenInput& input) {
   checkpoint.format = "torch-legacy";
   checkpoint.container = "pickle";
   checkpoint.files.push_back({std::string(input.name), input.source->size(), input.source});
-  ASSAY_TRY(torch::LegacyStream stream, torch::read_legacy_stream(*input.source, 0, input.source->size(), checkpoint.arena(), input.limits));
+  ASSAY_TRY(torch::LegacyStream stream,
+            torch::read_legacy_stream(*input.source, 0, input.source->size(), checkpoint.arena(), input.limits));
   const torch::Node root = stream.object.graph->salvage_root();
   if (root == torch::kNoNode) {
     if (stream.broken) return fail(*std::move(stream.broken));

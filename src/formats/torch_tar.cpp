@@ -5,7 +5,8 @@
 //   pickle    pickle of the object; a persistent id is a tensor's or storage's key as decimal text, or (class, file, source)
 //   tensors   pickle n, then n times: pickle (key, storage key or None, tensor class), i32 dimensions, 4 bytes of anything,
 //             i64 sizes, i64 strides, i64 offset
-//   storages  pickle n, then n times: pickle (key, location, storage class), i64 count, data; then pickle [(key, root key, offset, count), …]
+//   storages  pickle n, then n times: pickle (key, location, storage class), i64 count, data; then pickle [(key, root key, offset, count),
+//   …]
 //
 // The first versions wrote (key, tensor class, storage key) and (key, storage class), and no list of views at the end.
 #include "formats/torch_tar.hpp"
@@ -131,7 +132,8 @@ Result<bool> TarContents::describe(const Graph& graph, Node n, torch::TensorSpec
   spec.offset = static_cast<std::uint64_t>(tensor.offset);
   if (!tensor.storage) {  // an empty tensor; without dimensions it had no elements then
     if (spec.shape.empty()) spec.shape = {0}, spec.stride = {1};
-    if (std::ranges::find(spec.shape, std::uint64_t{0}) == spec.shape.end()) return fail(Code::missing_storage, "the tensor has elements, but no storage");
+    if (std::ranges::find(spec.shape, std::uint64_t{0}) == spec.shape.end())
+      return fail(Code::missing_storage, "the tensor has elements, but no storage");
     spec.storage = torch::StorageId();
     spec.storage->key = kNoStorage;
     return true;
@@ -145,7 +147,8 @@ Result<bool> TarContents::describe(const Graph& graph, Node n, torch::TensorSpec
 class MemberReader {
  public:
   MemberReader(const OpenInput& input, const tar::Member& member, Checkpoint& checkpoint)
-      : source_(*input.source), limits_(input.limits), name_(plain_name(member.name)), at_(member.offset), end_(member.offset + member.size), checkpoint_(checkpoint) {}
+      : source_(*input.source), limits_(input.limits), name_(plain_name(member.name)), at_(member.offset),
+        end_(member.offset + member.size), checkpoint_(checkpoint) {}
 
   Result<void> read_tensors(TarContents& contents);
   Result<void> read_storages(TarContents& contents);
@@ -298,7 +301,8 @@ Result<void> MemberReader::read_views(TarContents& contents) {
   for (std::size_t i = 0; i < torch::length_of(graph, graph.root()); ++i) {
     const Node item = torch::item_at(graph, graph.root(), i);
     const auto target = key_of(graph, torch::item_at(graph, item, 0)), root = key_of(graph, torch::item_at(graph, item, 1));
-    const auto offset = torch::integer_of(graph, torch::item_at(graph, item, 2)), numel = torch::integer_of(graph, torch::item_at(graph, item, 3));
+    const auto offset = torch::integer_of(graph, torch::item_at(graph, item, 2)),
+               numel = torch::integer_of(graph, torch::item_at(graph, item, 3));
     if (!target || !root || !offset || !numel || *offset < 0 || *numel < 0) {
       complain(Code::bad_header, concat("view ", i, " is not (key, root key, offset, count)"));
       return {};

@@ -118,8 +118,7 @@ bool is_package(const Archive& archive) {
 
 // Pickles by their name, other resources by the first byte of protocol 2 and later.
 Result<bool> is_pickle(const Archive& archive, const zip::Member& member, std::string_view record) {
-  if (record.starts_with(".data/"))
-    return record.starts_with(".data/ts_code/") && record.ends_with("/data.pkl");
+  if (record.starts_with(".data/")) return record.starts_with(".data/ts_code/") && record.ends_with("/data.pkl");
   if (record.find('/') == std::string_view::npos || record.ends_with(".py") || member.size < 2) return false;
   if (record.ends_with(".pkl") || record.ends_with(".pickle")) return true;
   constexpr std::string_view kWeights[] = {".pt", ".pth", ".bin", ".ckpt"};
@@ -169,7 +168,8 @@ Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
   }
   for (const zip::Member* const member : pickles) {
     const std::string prefix = pickles.size() > 1 ? prefix_of(member->name.substr(archive.base.size())) : std::string();
-    auto read = torch::read_pickle(archive, *member, checkpoint, {.prefix = prefix, .shared_storages = pickles.size() > 1, .further = checkpoint.values != nullptr});
+    auto read = torch::read_pickle(archive, *member, checkpoint,
+                                   {.prefix = prefix, .shared_storages = pickles.size() > 1, .further = checkpoint.values != nullptr});
     if (read) continue;
     if (read.error().code() == Code::need_range) return fail(std::move(read).error());
     checkpoint.add(Finding::from(read.error()));
@@ -215,7 +215,8 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
   }
   if (directory.salvaged) ASSAY_CHECK(tell_salvaged(directory, lost_bytes, checkpoint));
   if (checkpoint.tensors.empty() && !nested)
-    checkpoint.add(Finding(Code::no_tensors, checkpoint.format == "torch-zip" ? "data.pkl holds no tensors" : "the archive holds no tensors"));
+    checkpoint.add(
+        Finding(Code::no_tensors, checkpoint.format == "torch-zip" ? "data.pkl holds no tensors" : "the archive holds no tensors"));
   return checkpoint;
 }
 

@@ -11,8 +11,8 @@ Probe probe_torch_script(const ProbeInput& input);
 Probe probe_torch_package(const ProbeInput& input);
 Probe probe_torch_export(const ProbeInput& input);
 /// Opens all four: the archive's directory, of which a probe may have seen only a part, decides which it is. Fails with
-/// `zip-without-checkpoint` for other archives, `malformed-pickle` where nothing can be listed, and as reading the directory and the pickles
-/// does.
+/// `zip-without-checkpoint` for other archives, `malformed-pickle` where nothing can be listed, and as reading the directory and the
+/// pickles does.
 Result<Checkpoint> open_torch_zip(const OpenInput& input);
 
 /// A torch.save file within another file: data.pkl is listed with `prefix` before its names.

@@ -24,7 +24,8 @@ struct TensorToWrite {
 };
 
 /// As the reference writer lays it out: header padded with spaces to 8, tensors by falling dtype size, then by name.
-Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata);
+Result<std::vector<std::byte>> write_safetensors(std::span<const TensorToWrite> tensors,
+                                                 const std::map<std::string, std::string>& metadata);
 
 /// A torch zip as torch.save(state_dict) of torch 2.x writes it (an OrderedDict, data aligned to 64, real CRCs), which torch.load accepts
 /// with weights_only. `root` is the archive's folder name.

@@ -100,8 +100,7 @@ void finish_report(DiffReport& report, std::string_view key) {
     else ++report.identical, ++report.identical_by_value;
   }
   // Rows are in the order of their names.
-  if (key != "name")
-    sort_stable(report.changed, std::ranges::greater(), [&](std::uint32_t i) { return badness(report.rows[i], key); });
+  if (key != "name") sort_stable(report.changed, std::ranges::greater(), [&](std::uint32_t i) { return badness(report.rows[i], key); });
   if (report.options.values) sum_layers(report);
 }
 
@@ -111,7 +110,9 @@ void write_changed_row(JsonWriter& json, const DiffReport& report, const DiffRow
   const analysis::Difference& d = row.difference;
   // Equal bytes that count as different (another shape) differ by nothing.
   const bool zero = d.compared && d.same_bytes;
-  const auto measure = [&](std::string_view name, std::optional<double> value) { put_optional(json, name, zero ? std::optional(0.0) : value); };
+  const auto measure = [&](std::string_view name, std::optional<double> value) {
+    put_optional(json, name, zero ? std::optional(0.0) : value);
+  };
   json.begin_object();
   put_pair(json, report, row);
   json.key("dtype_a").text(dtype_name(a.dtype));

@@ -43,7 +43,7 @@ struct DiffReport {
   std::uint64_t identical_by_value = 0;  ///< of these, those whose bits differ in zeros' signs or in NaNs
   std::uint64_t within = 0;              ///< pairs that are not identical but within the tolerance
   std::uint64_t failed = 0;
-  std::vector<LayerChange> layers;       ///< by number
+  std::vector<LayerChange> layers;  ///< by number
 
   bool different() const { return !only_a.empty() || !only_b.empty() || !changed.empty(); }
 };

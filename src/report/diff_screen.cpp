@@ -30,14 +30,15 @@ void put_label(Writer& out, const Style& style, std::string_view label) {
 void put_file(Writer& out, const Style& style, std::string_view letter, std::string_view path, const Checkpoint& checkpoint) {
   put_label(out, style, letter);
   const analysis::Summary summary = analysis::summarize(checkpoint);
-  const std::string facts = concat("  ", checkpoint.format, " ", dot_sign(style), " ", counted(summary.tensor_count, "tensor", "tensors"), " ", dot_sign(style), " ",
-                                   bytes_text(style, summary.tensor_bytes), style.exact_bytes ? " bytes" : "");
-  const std::size_t room = style.width > 0 ? std::max<std::size_t>(style.width, kLabel + display_width(facts) + 12) - kLabel - display_width(facts) : 1000;
+  const std::string facts = concat("  ", checkpoint.format, " ", dot_sign(style), " ", counted(summary.tensor_count, "tensor", "tensors"),
+                                   " ", dot_sign(style), " ", bytes_text(style, summary.tensor_bytes), style.exact_bytes ? " bytes" : "");
+  const std::size_t room =
+      style.width > 0 ? std::max<std::size_t>(style.width, kLabel + display_width(facts) + 12) - kLabel - display_width(facts) : 1000;
   out.put(concat(shortened(style, shown_name(style, path), room), facts, "\n"));
 }
 
-void put_only(Writer& out, const Style& style, std::string_view label, const Checkpoint& checkpoint, const std::vector<std::uint32_t>& tensors,
-              std::size_t most) {
+void put_only(Writer& out, const Style& style, std::string_view label, const Checkpoint& checkpoint,
+              const std::vector<std::uint32_t>& tensors, std::size_t most) {
   if (tensors.empty()) return;
   put_label(out, style, label);
   out.put(concat(counted(tensors.size(), "tensor", "tensors"), "\n"));
@@ -123,7 +124,8 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
     if (const auto& rel = report.rows[i].difference.rel_l2) ratios.push_back(*rel);
   if (!ratios.empty()) {
     sort_stable(ratios);
-    text += concat(" ", dot_sign(style), " ", ratio_sign(style), " median ", short_number(ratios[(ratios.size() - 1) / 2]), ", most ", short_number(ratios.back()));
+    text += concat(" ", dot_sign(style), " ", ratio_sign(style), " median ", short_number(ratios[(ratios.size() - 1) / 2]), ", most ",
+                   short_number(ratios.back()));
   }
   out.put(text + "\n");
 }
@@ -237,8 +239,8 @@ void put_layers(Writer& out, const Style& style, const DiffReport& report) {
   double top = 0;
   for (const LayerChange& layer : layers)
     if (std::isfinite(layer.rel_l2)) top = std::max(top, layer.rel_l2);
-  const std::string tail = concat("  (", layers.front().layer, " ", ellipsis(style), " ", layers.back().layer, ", most ", short_number(worst->rel_l2), " in layer ",
-                                  worst->layer, ")");
+  const std::string tail = concat("  (", layers.front().layer, " ", ellipsis(style), " ", layers.back().layer, ", most ",
+                                  short_number(worst->rel_l2), " in layer ", worst->layer, ")");
   const std::size_t taken = kLabel + display_width(tail);
   const std::size_t room = style.width == 0 ? 128 : std::max<std::size_t>(style.width > taken ? style.width - taken : 0, 8);
   const std::size_t each = (layers.size() + room - 1) / room;

@@ -28,7 +28,8 @@ void put_line(Writer& out, const Style& style, std::string_view label, std::stri
 
 std::string joined(const Style& style, const std::vector<std::string>& parts) {
   std::string out;
-  for (const std::string& part : parts) out += concat(out.empty() ? "" : " ", out.empty() ? "" : dot_sign(style), out.empty() ? "" : " ", part);
+  for (const std::string& part : parts)
+    out += concat(out.empty() ? "" : " ", out.empty() ? "" : dot_sign(style), out.empty() ? "" : " ", part);
   return out;
 }
 
@@ -56,7 +57,8 @@ void put_layers(Writer& out, const Style& style, const Outline& outline) {
   for (std::uint32_t i = 1; i < outline.nodes.size(); ++i) {
     if (outline.nodes[i].times < 2) continue;
     bool inside = false;
-    for (std::uint32_t up = outline.nodes[i].parent; up != kNone; up = outline.nodes[up].parent) inside = inside || outline.nodes[up].times > 1;
+    for (std::uint32_t up = outline.nodes[i].parent; up != kNone; up = outline.nodes[up].parent)
+      inside = inside || outline.nodes[up].times > 1;
     if (!inside) outer.push_back(i);
   }
   const auto larger = [&](std::uint32_t a, std::uint32_t b) { return outline.nodes[a].bytes > outline.nodes[b].bytes; };
@@ -192,7 +194,8 @@ void put_sections(Writer& out, const Style& style, const Checkpoint& checkpoint)
   if (checkpoint.sections.size() < 2) return;
   std::vector<std::string> parts;
   for (const Section& section : checkpoint.sections)
-    parts.push_back(concat(shown_name(style, section.name), " ", bytes_text(style, section.bytes), " (", counted(section.tensors, "tensor", "tensors"), ")"));
+    parts.push_back(concat(shown_name(style, section.name), " ", bytes_text(style, section.bytes), " (",
+                           counted(section.tensors, "tensor", "tensors"), ")"));
   if (parts.size() > 8) {
     parts.resize(8);
     parts.push_back(concat(checkpoint.sections.size() - 8, " more"));
@@ -236,7 +239,8 @@ std::vector<std::string> next_commands(const Naming& naming, const Checkpoint& c
   const std::string file = shell_word(naming.label);
   std::vector<std::string> next;
   if (!checkpoint.complete) {
-    if (cuts.size() == 1 && !cuts[0].ends_in_zeros) next.push_back(concat("curl -L -C - -o ", shell_word(naming.path_of(cuts[0].file)), " URL"));
+    if (cuts.size() == 1 && !cuts[0].ends_in_zeros)
+      next.push_back(concat("curl -L -C - -o ", shell_word(naming.path_of(cuts[0].file)), " URL"));
     next.push_back(concat("assay verify ", file));
     if (summary.tensor_count > 0) next.push_back(concat("assay tensors ", file));
     return next;

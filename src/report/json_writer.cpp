@@ -34,7 +34,8 @@ bool stands_as_it_is(std::string_view text) {
   unsigned odd = 0;
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
-    odd |= static_cast<unsigned>(u < 0x20) | static_cast<unsigned>(u > 0x7e) | static_cast<unsigned>(u == '"') | static_cast<unsigned>(u == '\\');
+    odd |= static_cast<unsigned>(u < 0x20) | static_cast<unsigned>(u > 0x7e) | static_cast<unsigned>(u == '"') |
+           static_cast<unsigned>(u == '\\');
   }
   return odd == 0;
 }

@@ -17,7 +17,7 @@ using model::ByteMap;
 using model::Part;
 using model::PartKind;
 
-constexpr std::size_t kListed = 60;   // parts that are listed one by one
+constexpr std::size_t kListed = 60;  // parts that are listed one by one
 /// Columns of the picture.
 std::size_t picture_columns(const Style& style) { return style.width > 0 && style.width < 100 ? 12 : 32; }
 constexpr std::size_t kOverlapsShown = 8;

@@ -29,7 +29,9 @@ struct Line {
 
 void write_line(Writer& out, const Style& style, const Naming& naming, const Line& line) {
   // Wrong usage is about the command line, not about a file.
-  const std::string place = !line.where.file.empty() ? naming.path_of(line.where.file) : line.code == Code::usage ? std::string() : naming.label;
+  const std::string place = !line.where.file.empty()   ? naming.path_of(line.where.file)
+                            : line.code == Code::usage ? std::string()
+                                                       : naming.label;
   if (!place.empty()) {
     out.put(shown_name(style, place));
     if (line.where.offset) {
@@ -44,7 +46,8 @@ void write_line(Writer& out, const Style& style, const Naming& naming, const Lin
   // The trail, as far as the message does not say it itself.
   const std::pair<std::string_view, const std::string&> trail[] = {{"in", line.where.member}, {"tensor", line.where.tensor}};
   for (const auto& [what, name] : trail)
-    if (!name.empty() && line.message.find(escape(name)) == std::string_view::npos) out.put(concat(", ", what, " '", shown_name(style, name), "'"));
+    if (!name.empty() && line.message.find(escape(name)) == std::string_view::npos)
+      out.put(concat(", ", what, " '", shown_name(style, name), "'"));
   out.put(begin(style, Tone::faint));
   out.put(" [");
   out.put(code_name(line.code));
@@ -77,7 +80,8 @@ void write_finding_line(Writer& out, const Style& style, const Naming& naming, c
              {severity_name(finding.severity), severity_tone(finding.severity), finding.code, finding.message, finding.where, ""});
 }
 
-void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, Severity least, std::size_t most) {
+void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, Severity least,
+                         std::size_t most) {
   std::vector<const Finding*> list;
   for (const Finding& finding : findings.list())
     if (finding.severity >= least && !analysis::told_with_cut(findings, finding)) list.push_back(&finding);

@@ -73,11 +73,7 @@ bool is_open(Kind kind) {
 class TreeWriter {
  public:
   TreeWriter(Writer& out, const Style& style, const Graph& graph, const PickleExtent& extent)
-      : out_(out),
-        style_(style),
-        graph_(graph),
-        extent_(extent),
-        shown_(graph.node_count(), false),
+      : out_(out), style_(style), graph_(graph), extent_(extent), shown_(graph.node_count(), false),
         column_(offset_width(graph.end_offset())) {}
 
   PickleOmitted write(Node root) {

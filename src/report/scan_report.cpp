@@ -55,8 +55,9 @@ void write_weights_only(JsonWriter& json, const WeightsOnly& answer) {
   json.key("accepts");
   if (answer.answer == WeightsOnly::Answer::does_not_apply) json.null();
   else json.boolean(answer.answer == WeightsOnly::Answer::accepts);
-  json.key("reason").text(answer.answer == WeightsOnly::Answer::does_not_apply && answer.reason.empty() ? "not a file of pickles that torch.load reads"
-                                                                                                          : answer.reason);
+  json.key("reason").text(answer.answer == WeightsOnly::Answer::does_not_apply && answer.reason.empty()
+                              ? "not a file of pickles that torch.load reads"
+                              : answer.reason);
   json.end_object();
 }
 
@@ -125,7 +126,8 @@ std::string uri_of(std::string_view path) {
   std::string out;
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~/!$&'()*+,;=@").find(c) != std::string_view::npos;
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/!$&'()*+,;=@").find(c) != std::string_view::npos;
     if (plain) out += c;
     else out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
@@ -159,7 +161,8 @@ void write_location(JsonWriter& json, const std::string& path, const Where& wher
   json.end_array();
 }
 
-void write_result(JsonWriter& json, const std::string& path, std::string_view rule, std::string_view level, std::string_view message, const Where& where) {
+void write_result(JsonWriter& json, const std::string& path, std::string_view rule, std::string_view level, std::string_view message,
+                  const Where& where) {
   json.begin_object();
   json.key("ruleId").text(rule);
   json.key("level").text(level);
@@ -225,7 +228,8 @@ void write_sarif(Writer& out, std::span<const ScannedFile> files) {
   json.key("results").begin_array();
   for (const ScannedFile& file : files) {
     for (const Finding& finding : file.report.findings.list())
-      write_result(json, file.path, code_name(finding.code), kLevels[static_cast<std::size_t>(finding.severity)], finding.message, finding.where);
+      write_result(json, file.path, code_name(finding.code), kLevels[static_cast<std::size_t>(finding.severity)], finding.message,
+                   finding.where);
     if (file.error) write_result(json, file.path, code_name(file.error->code()), "error", file.error->what(), file.error->where());
   }
   json.end_array();

@@ -10,7 +10,8 @@ namespace assay::report {
 
 std::string shell_word(std::string_view text) {
   const bool plain = !text.empty() && text[0] != '-' && std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(text);
   std::string out = text.starts_with('-') ? "./" : "";
@@ -41,8 +42,8 @@ std::string node_label(const Style& style, const analysis::OutlineNode& node) {
 
 constexpr std::size_t kBarCells = 20;
 
-void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint, const analysis::OutlineNode& node, const std::string& label,
-                  const std::string& note, std::uint64_t whole) {
+void add_tree_row(Table& table, const Style& style, const Checkpoint& checkpoint, const analysis::OutlineNode& node,
+                  const std::string& label, const std::string& note, std::uint64_t whole) {
   table.cell(label, node.depth == 0 ? Tone::strong : Tone::plain);
   if (node.tensor != kNone) {
     const Tensor& tensor = checkpoint.tensors[node.tensor];
@@ -101,14 +102,10 @@ void write_tree_screen(Writer& out, const Style& style, std::string_view title, 
 }
 
 Table stats_table(const Style& style) {
-  std::vector<Column> columns = {{.title = "TENSOR", .flexible = true},
-                                 {.title = "DTYPE"},
-                                 {.title = "MIN", .right = true},
-                                 {.title = "MAX", .right = true},
-                                 {.title = "MEAN", .right = true},
-                                 {.title = "STD", .right = true},
-                                 {.title = "ZERO", .right = true},
-                                 {.title = "NAN", .right = true},
+  std::vector<Column> columns = {{.title = "TENSOR", .flexible = true}, {.title = "DTYPE"},
+                                 {.title = "MIN", .right = true},       {.title = "MAX", .right = true},
+                                 {.title = "MEAN", .right = true},      {.title = "STD", .right = true},
+                                 {.title = "ZERO", .right = true},      {.title = "NAN", .right = true},
                                  {.title = "INF", .right = true}};
   if (!is_narrow(style)) {
     columns.push_back({.title = "KURT", .right = true});

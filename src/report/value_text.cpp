@@ -78,23 +78,25 @@ Result<void> write_some(const Job& job, std::uint64_t first, std::uint64_t n) {
     return write_block<float>(job, n, [&](auto out) { return reader.read_f32(first, out); }, [&](float value) { write_real(job, value); });
   switch (dtype_info(dtype).kind) {
     case DTypeKind::boolean:
-      return write_block<std::uint64_t>(job, n, [&](auto out) { return reader.read_u64(first, out); },
-                                        [&](std::uint64_t value) { job.out.put(value != 0 ? "true" : "false"); });
+      return write_block<std::uint64_t>(
+          job, n, [&](auto out) { return reader.read_u64(first, out); },
+          [&](std::uint64_t value) { job.out.put(value != 0 ? "true" : "false"); });
     case DTypeKind::unsigned_integer:
-      return write_block<std::uint64_t>(job, n, [&](auto out) { return reader.read_u64(first, out); },
-                                        [&](std::uint64_t value) { job.out.number(value); });
+      return write_block<std::uint64_t>(
+          job, n, [&](auto out) { return reader.read_u64(first, out); }, [&](std::uint64_t value) { job.out.number(value); });
     case DTypeKind::signed_integer:
-      return write_block<std::int64_t>(job, n, [&](auto out) { return reader.read_i64(first, out); },
-                                       [&](std::int64_t value) { job.out.number(value); });
+      return write_block<std::int64_t>(
+          job, n, [&](auto out) { return reader.read_i64(first, out); }, [&](std::int64_t value) { job.out.number(value); });
     case DTypeKind::real:
       if (dtype == DType::f64)
-        return write_block<double>(job, n, [&](auto out) { return reader.read_f64(first, out); }, [&](double value) { write_real(job, value); });
-      return write_block<float>(job, n, [&](auto out) { return reader.read_f32(first, out); }, [&](float value) { write_real(job, value); });
+        return write_block<double>(
+            job, n, [&](auto out) { return reader.read_f64(first, out); }, [&](double value) { write_real(job, value); });
+      return write_block<float>(
+          job, n, [&](auto out) { return reader.read_f32(first, out); }, [&](float value) { write_real(job, value); });
     case DTypeKind::complex:
-      return write_block<std::complex<double>>(job, n, [&](auto out) { return reader.read_complex(first, out); },
-                                               [&](std::complex<double> value) {
-                                                 dtype == DType::c128 ? write_complex<double>(job, value) : write_complex<float>(job, value);
-                                               });
+      return write_block<std::complex<double>>(
+          job, n, [&](auto out) { return reader.read_complex(first, out); },
+          [&](std::complex<double> value) { dtype == DType::c128 ? write_complex<double>(job, value) : write_complex<float>(job, value); });
     case DTypeKind::bits: return write_raw_block(job, first, n);
     case DTypeKind::unknown: break;
   }

@@ -24,7 +24,8 @@ class Writer {
   /// Hands the text on whenever 64 KiB have come together, and on flush().
   Writer(Drain drain, void* state) : drain_(drain), state_(state) {}
   Writer(Writer&& other) noexcept
-      : drain_(other.drain_), state_(other.state_), buffer_(std::move(other.buffer_)), size_(std::exchange(other.size_, 0)), used_(std::exchange(other.used_, 0)) {}
+      : drain_(other.drain_), state_(other.state_), buffer_(std::move(other.buffer_)), size_(std::exchange(other.size_, 0)),
+        used_(std::exchange(other.used_, 0)) {}
 
   void put(std::string_view text) {
     if (text.empty()) return;

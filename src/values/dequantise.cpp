@@ -31,7 +31,8 @@ Result<void> read_numbers(const Checkpoint& checkpoint, const Tensor& numbers, c
 }  // namespace
 
 Result<Dequantiser> Dequantiser::make(const Checkpoint& checkpoint, const Tensor& tensor, const Limits& limits) {
-  if (tensor.quantizer >= checkpoint.quantizers.size()) return fail(Code::internal, concat("quantizer ", tensor.quantizer, " is not listed"));
+  if (tensor.quantizer >= checkpoint.quantizers.size())
+    return fail(Code::internal, concat("quantizer ", tensor.quantizer, " is not listed"));
   const Quantizer& quantizer = checkpoint.quantizers[tensor.quantizer];
   Dequantiser made(checkpoint, quantizer, limits);
   if (!quantizer.per_channel()) {

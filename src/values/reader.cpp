@@ -66,7 +66,9 @@ struct TensorReader::State {
   Result<void> check_range(std::uint64_t first, std::uint64_t n) const;
   const std::byte* whole_in_place(std::uint64_t first, std::uint64_t n) const;
   /// Whether elements stand side by side for so long that each run is worth a look of its own.
-  bool long_runs() const { return bits % 8 == 0 && !swapped() && (layout.contiguous() || (layout.run() > 1 && layout.run() * raw_size() >= kLongRun)); }
+  bool long_runs() const {
+    return bits % 8 == 0 && !swapped() && (layout.contiguous() || (layout.run() > 1 && layout.run() * raw_size() >= kLongRun));
+  }
   const std::byte* in_place(std::uint64_t first, std::uint64_t n, std::uint64_t& low) const;
   Result<void> gather(std::uint64_t first, std::uint64_t n, std::byte* out);
   void gather_from(const std::byte* low_byte, std::uint64_t low, std::uint64_t first, std::uint64_t n, std::byte* out) const;
@@ -284,8 +286,15 @@ Result<TensorReader> TensorReader::open(const Checkpoint& checkpoint, const Tens
     low = first * bits / 8;
     high = bits_to_bytes((last + 1) * bits);
   }
-  return TensorReader(std::unique_ptr<State>(
-      new State{&tensor, &decoder, *std::move(layout), StorageBytes(storage, file.source, low, high), bits, storage.big_endian, {}, {}, std::move(dequantiser)}));
+  return TensorReader(std::unique_ptr<State>(new State{&tensor,
+                                                       &decoder,
+                                                       *std::move(layout),
+                                                       StorageBytes(storage, file.source, low, high),
+                                                       bits,
+                                                       storage.big_endian,
+                                                       {},
+                                                       {},
+                                                       std::move(dequantiser)}));
 }
 
 const Tensor& TensorReader::tensor() const { return *state_->tensor; }
@@ -340,7 +349,8 @@ Result<void> TensorReader::for_each_raw(std::uint64_t first, std::uint64_t n, st
       first += count;
     }
   };
-  if (state.long_runs()) state.layout.for_each_run(first, n, [&](std::uint64_t element, std::uint64_t length, std::uint64_t) { run(element, length); });
+  if (state.long_runs())
+    state.layout.for_each_run(first, n, [&](std::uint64_t element, std::uint64_t length, std::uint64_t) { run(element, length); });
   else run(0, n);
   return result;
 }

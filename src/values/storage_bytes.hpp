@@ -19,7 +19,8 @@ class StorageBytes {
 
   /// Bytes [low, high) are all that will be asked for.
   StorageBytes(const Storage& storage, std::shared_ptr<ByteSource> source, std::uint64_t low, std::uint64_t high)
-      : storage_(&storage), file_(std::move(source)), parts_(storage.producer ? storage.producer->parts() : nullptr), low_(low), high_(high) {}
+      : storage_(&storage), file_(std::move(source)), parts_(storage.producer ? storage.producer->parts() : nullptr), low_(low),
+        high_(high) {}
 
   /// Loads the producer's bytes where there is one. Call before anything else; repeated calls cost nothing.
   Result<void> prepare();

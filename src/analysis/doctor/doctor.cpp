@@ -103,8 +103,8 @@ class Examiner {
   Chart chart_;
   Checkup checkup_;
   std::vector<Patient> patients_;
-  std::vector<const Tensor*> chosen_;    // those to measure: of the same views of a storage the first
-  std::vector<std::uint32_t> chosen_of_;  // by tensor, among these; kNone for those without values
+  std::vector<const Tensor*> chosen_;      // those to measure: of the same views of a storage the first
+  std::vector<std::uint32_t> chosen_of_;   // by tensor, among these; kNone for those without values
   std::vector<std::uint32_t> patient_of_;  // by chosen tensor; kNone until it was measured
 };
 

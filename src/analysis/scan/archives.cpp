@@ -116,7 +116,8 @@ Result<void> Scanner::scan_zips(const Piece& piece, Row row) {
   // Distributed checkpoints are such files; others hold what readers of the last archive never see.
   if (!piece.name.empty() || !file_name_.ends_with(".distcp"))
     find(row, piece, Code::ambiguous_archive,
-         concat(begins.size(), " archives stand one behind the other; what reads from the end finds the last, at ", begins.back()), begins.back());
+         concat(begins.size(), " archives stand one behind the other; what reads from the end finds the last, at ", begins.back()),
+         begins.back());
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const WindowSource window(piece.source, begins[i], (i + 1 < begins.size() ? begins[i + 1] : piece.source.size()) - begins[i]);
     Piece inner{.source = window, .name = join(piece.name, concat("bytes at ", begins[i])), .base = {}, .depth = piece.depth};
@@ -163,7 +164,8 @@ Result<void> Scanner::scan_zip(const Piece& piece, Row row) {
     ASSAY_CHECK(scan_cut(piece, row, *directory.cut, kind));
   }
   ASSAY_CHECK(scan_unlisted(piece, row, directory, kind));
-  if (directory.end_offset < piece.source.size()) return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
+  if (directory.end_offset < piece.source.size())
+    return scan_rest(piece, row, directory.end_offset, piece.source.size(), "behind the archive");
   return {};
 }
 
@@ -180,13 +182,14 @@ void Scanner::find_wrong_storages(const zip::Directory& directory) {
     const zip::Member* member = directory.find(concat(folder, "data/", key));
     if (member != nullptr && member->size == bytes.value_or(member->size)) continue;
     first = known;
-    answer = {WeightsOnly::Answer::refuses,
-              member == nullptr ? concat("failed locating file data/", escape(key, 60), ": file not found")
-                                : concat("record size (", member->size, " bytes) of data/", escape(key, 60), " does not match expected size (", *bytes, " bytes)")};
+    answer = {WeightsOnly::Answer::refuses, member == nullptr ? concat("failed locating file data/", escape(key, 60), ": file not found")
+                                                              : concat("record size (", member->size, " bytes) of data/", escape(key, 60),
+                                                                       " does not match expected size (", *bytes, " bytes)")};
   }
 }
 
-Result<void> Scanner::scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind, const Findings& local) {
+Result<void> Scanner::scan_members(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind,
+                                   const Findings& local) {
   std::unordered_set<std::string_view> odd;  // members that some reader would read otherwise
   for (const Finding& finding : local.list()) odd.insert(finding.where.member);
   // Pickles first: they tell which members are storages.
@@ -236,9 +239,13 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
   if (escapes_folder(member.name)) complain(Status::malformed, Code::path_escapes, "has a name that leaves the archive's folder");
   if (member.name.find('\0') != std::string_view::npos) complain(Status::malformed, Code::odd_name, "has a NUL in its name");
   if (member.encrypted() || (member.flags & 0x20) != 0)
-    complain(Status::incomplete, Code::encrypted_member, (member.flags & 0x20) != 0 && !member.encrypted() ? "claims to be a patch" : "claims to be encrypted; its bytes are read as they are");
+    complain(Status::incomplete, Code::encrypted_member,
+             (member.flags & 0x20) != 0 && !member.encrypted() ? "claims to be a patch"
+                                                               : "claims to be encrypted; its bytes are read as they are");
   const bool known = is_unpacked(member.method);
-  if (!known) complain(Status::incomplete, Code::unsupported_compression, concat("is packed with method ", member.method, ", which is not unpacked here"));
+  if (!known)
+    complain(Status::incomplete, Code::unsupported_compression,
+             concat("is packed with method ", member.method, ", which is not unpacked here"));
   zip::Member plain = member;
   plain.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
   ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, kind, member.method));
@@ -247,7 +254,8 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
   return scan_member_bytes(archive, row, plain, false, kind, known && member.method != 0 ? 0 : 8);
 }
 
-Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method) {
+Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind,
+                                        std::uint16_t method) {
   if (!is_unpacked(method)) method = 0;
   zip::Member located = member;
   located.packed_size = 0;  // where the data is; how much of it is there is seen below
@@ -262,15 +270,23 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
   if (member.packed_size > left) {
     mark(row, Status::malformed);
     if (as_claimed)
-      find(row, archive, Code::truncated, concat("member ", quote(member.name), " needs ", member.packed_size, " bytes, ", left, " are left"), *begin);
+      find(row, archive, Code::truncated,
+           concat("member ", quote(member.name), " needs ", member.packed_size, " bytes, ", left, " are left"), *begin);
   }
   const bool internal = member.name.find("/.data/") != std::string_view::npos;  // TorchScript of a package, which is not run as Python
-  const Piece piece{.source = archive.source, .name = join(archive.name, member.name), .base = {}, .depth = archive.depth + 1, .torch_script = kind.torch_script,
-                    .raw = kind.is_raw(member.name), .runs_source = kind.torch_package && !internal};
+  const Piece piece{.source = archive.source,
+                    .name = join(archive.name, member.name),
+                    .base = {},
+                    .depth = archive.depth + 1,
+                    .torch_script = kind.torch_script,
+                    .raw = kind.is_raw(member.name),
+                    .runs_source = kind.torch_package && !internal};
   if (method == 0) {
     if (as_claimed && member.packed_size != member.size) {
       mark(row, Status::malformed);
-      find(row, archive, Code::bad_zip, concat("member ", quote(member.name), " is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"), *begin);
+      find(row, archive, Code::bad_zip,
+           concat("member ", quote(member.name), " is stored, but has ", member.packed_size, " bytes where ", member.size, " are claimed"),
+           *begin);
     }
     const WindowSource window(archive.source, *begin, std::min(left, std::max(member.packed_size, member.size)));
     const std::optional<std::uint64_t> base = archive.base ? std::optional(*archive.base + *begin) : std::nullopt;
@@ -281,8 +297,8 @@ Result<void> Scanner::scan_member_bytes(const Piece& archive, Row row, const zip
   return scan_unpacked(archive, row, member, packed.view(), piece, storage, method);
 }
 
-Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage,
-                                    std::uint16_t method) {
+Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece,
+                                    bool storage, std::uint16_t method) {
   const bool as_claimed = method == member.method;
   // A look first: bombs are mostly zeros, and zeros are no pickle.
   const std::uint64_t most = may_unpack(packed.size());
@@ -294,17 +310,21 @@ Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Me
     if (!only_front) unpacked = unpack_method(method, packed, worth_unpacking(unpacked.bytes) ? most : std::min(most, kMostUnpackedData));
   }
   // Without a mark for its end, lzma ends where the size says.
-  if (method == 14 && unpacked.broken && unpacked.broken->code() == Code::truncated && unpacked.bytes.size() == member.size) unpacked.broken.reset();
+  if (method == 14 && unpacked.broken && unpacked.broken->code() == Code::truncated && unpacked.bytes.size() == member.size)
+    unpacked.broken.reset();
   unpacked_ += unpacked.bytes.size();
   if (!as_claimed && unpacked.broken && unpacked.bytes.empty()) return {};  // a guess that was wrong
   if (unpacked.broken && !(only_front && is_cut()) && as_claimed) {
     Error error = std::move(*unpacked.broken);
-    take_error(row, archive, Error(error.code(), concat("member ", quote(member.name), ": ", error.what())).at(member.header_offset).in_member(member.name));
+    take_error(
+        row, archive,
+        Error(error.code(), concat("member ", quote(member.name), ": ", error.what())).at(member.header_offset).in_member(member.name));
   }
   if (as_claimed && !unpacked.broken && (unpacked.bytes.size() != member.size || unpacked.consumed != packed.size())) {
     mark(row, Status::malformed);
     find(row, archive, Code::inflate_failed,
-         concat("member ", quote(member.name), " unpacks to ", unpacked.bytes.size(), " bytes, ", member.size, " are claimed"), member.header_offset);
+         concat("member ", quote(member.name), " unpacks to ", unpacked.bytes.size(), " bytes, ", member.size, " are claimed"),
+         member.header_offset);
   }
   const MemorySource source(std::move(unpacked.bytes));
   const Piece inner = piece.over(source);
@@ -320,7 +340,8 @@ Result<void> Scanner::scan_unpacked(const Piece& archive, Row row, const zip::Me
 bool Scanner::worth_unpacking(std::span<const std::byte> front) const {
   const ByteView bytes(front, 0);
   const pickle::Graph graph = pickle::parse(bytes, limits_);
-  if (graph.reached_stop() || !graph.events().empty() || (bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16})) return true;
+  if (graph.reached_stop() || !graph.events().empty() || (bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}))
+    return true;
   if (graph.broken() && graph.broken()->code() == Code::truncated) return true;
   return may_be_framed(bytes);
 }
@@ -341,7 +362,8 @@ Result<void> Scanner::scan_inner(Row row, const Piece& piece, bool storage, std:
   if (crc != 0 && (kind == "pickle" || kind == "torch-legacy") && piece.source.size() <= limits_.inflate_pickle_bytes) {
     ASSAY_TRY(const ByteBlock bytes, piece.source.view(0, piece.source.size()));
     if (const std::uint32_t found = crc32(bytes.view().span()); found != crc) {
-      Finding finding(Code::crc_mismatch, concat("member ", quote(piece.name), " has the CRC ", hex(found), ", ", hex(crc), " is claimed"), {.member = piece.name});
+      Finding finding(Code::crc_mismatch, concat("member ", quote(piece.name), " has the CRC ", hex(found), ", ", hex(crc), " is claimed"),
+                      {.member = piece.name});
       finding.severity = Severity::warning;
       report_.findings.add(std::move(finding));
     }

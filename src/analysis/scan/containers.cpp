@@ -36,8 +36,8 @@ Result<bool> ends_as_zip(const ByteSource& source, const Limits& limits) {
 }  // namespace
 
 bool Scanner::may_be_framed(ByteView head) {
-  return head.text().starts_with("PK") || !recognise_packed(head).empty() || npy::is_npy(head) || tar::is_header(head) || !recognise_closed(head).kind.empty() ||
-         looks_like_safetensors(head, ~std::uint64_t{0}) || head.text().starts_with("GGUF");
+  return head.text().starts_with("PK") || !recognise_packed(head).empty() || npy::is_npy(head) || tar::is_header(head) ||
+         !recognise_closed(head).kind.empty() || looks_like_safetensors(head, ~std::uint64_t{0}) || head.text().starts_with("GGUF");
 }
 
 Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
@@ -52,7 +52,8 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     else tell_template(piece, row, checked->reaching, checked->template_at);
     ASSAY_CHECK(scan_zip_within(piece, row));
     // Without tensors there are no data; what follows belongs to nobody.
-    if (checked && checked->tensors == 0 && checked->header_end < size) ASSAY_CHECK(scan_rest(piece, row, checked->header_end, size, "behind the header"));
+    if (checked && checked->tensors == 0 && checked->header_end < size)
+      ASSAY_CHECK(scan_rest(piece, row, checked->header_end, size, "behind the header"));
   } else if (looks_like_msgpack(head)) {
     ASSAY_TRY(const bool msgpack, scan_msgpack(piece, row));
     if (!msgpack) return false;
@@ -101,7 +102,8 @@ Result<bool> Scanner::scan_msgpack(const Piece& piece, Row row) {
   }
   if (const auto& extension = read->unknown_extension) {
     mark(row, Status::incomplete);
-    find(row, piece, Code::unsupported, concat("a value of extension ", extension->first, ", which each program takes as it likes"), extension->second);
+    find(row, piece, Code::unsupported, concat("a value of extension ", extension->first, ", which each program takes as it likes"),
+         extension->second);
   }
   for (const auto& [begin, end] : read->bytes) {
     ASSAY_TRY(const bool all, search_range(piece, row, begin, end, false));
@@ -110,7 +112,8 @@ Result<bool> Scanner::scan_msgpack(const Piece& piece, Row row) {
     find(row, piece, Code::limit_exceeded, "not all plain bytes were searched for pickles", begin);
   }
   if (read->end < piece.source.size()) {
-    find(row, piece, Code::trailing_bytes, concat(counted(piece.source.size() - read->end, "byte follows", "bytes follow"), " the msgpack value"), read->end,
+    find(row, piece, Code::trailing_bytes,
+         concat(counted(piece.source.size() - read->end, "byte follows", "bytes follow"), " the msgpack value"), read->end,
          piece.source.size() - read->end);
     mark(row, Status::malformed);
     ASSAY_CHECK(scan_rest(piece, row, read->end, piece.source.size(), "behind the msgpack value"));
@@ -142,8 +145,8 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
     return true;
   }
   if (*end < piece.source.size()) {
-    find(row, piece, Code::trailing_bytes, concat(counted(piece.source.size() - *end, "byte follows", "bytes follow"), " the last tensor"), *end,
-         piece.source.size() - *end);
+    find(row, piece, Code::trailing_bytes, concat(counted(piece.source.size() - *end, "byte follows", "bytes follow"), " the last tensor"),
+         *end, piece.source.size() - *end);
     mark(row, Status::malformed);
     ASSAY_CHECK(scan_rest(piece, row, *end, piece.source.size(), "behind the last tensor"));
   }
@@ -164,9 +167,12 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
     mark(row, finding.code == Code::unsupported ? Status::incomplete : Status::malformed);
     take_zip_finding(piece, row, finding);
   }
-  const auto has = [&](std::string_view name) { return std::ranges::any_of(read->members, [name](const tar::Member& m) { return m.name == name; }); };
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(read->members, [name](const tar::Member& m) { return m.name == name; });
+  };
   const bool torch = has("pickle") && has("storages");
-  if (piece.name.empty() && torch) report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."};
+  if (piece.name.empty() && torch)
+    report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."};
   for (const tar::Member& member : read->members) {
     if (member.size == 0 && member.real_size == 0) continue;
     const WindowSource window(piece.source, member.offset, member.size);
@@ -184,7 +190,8 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
       ASSAY_CHECK(scan_inner(row, inner.over(whole), false, 0));
       std::uint64_t stored = 0;
       for (const tar::Part& part : member.parts) stored += part.size;
-      if (stored < member.size) ASSAY_CHECK(scan_rest(piece, row, member.offset + stored, member.offset + member.size, "behind a sparse file"));
+      if (stored < member.size)
+        ASSAY_CHECK(scan_rest(piece, row, member.offset + stored, member.offset + member.size, "behind a sparse file"));
       continue;
     }
     ASSAY_CHECK(scan_inner(row, inner, false, 0));
@@ -225,7 +232,8 @@ Result<void> Scanner::scan_packed(const Piece& piece, Row row, std::string_view 
   ASSAY_CHECK(scan_inner(row, inner, false, 0));
   if (unpacked.broken || unpacked.consumed >= size) return {};
   // Readers step over zeros between packed streams.
-  const std::span<const std::byte> rest = packed.view().span().subspan(static_cast<std::size_t>(std::min<std::uint64_t>(unpacked.consumed, packed.view().size())));
+  const std::span<const std::byte> rest =
+      packed.view().span().subspan(static_cast<std::size_t>(std::min<std::uint64_t>(unpacked.consumed, packed.view().size())));
   const auto zeros = static_cast<std::uint64_t>(std::ranges::find_if(rest, [](std::byte b) { return b != std::byte{0}; }) - rest.begin());
   return scan_rest(piece, row, unpacked.consumed + zeros, size, "behind the packed data");
 }
@@ -246,7 +254,8 @@ Result<void> Scanner::scan_npy(const Piece& piece, Row row) {
   }
   const std::uint64_t left = piece.source.size() - header->data_offset;
   if (*bytes > left) {
-    take_error(row, piece, Error(Code::truncated, concat("the array needs ", *bytes, " bytes, ", left, " are there")).at(header->data_offset));
+    take_error(row, piece,
+               Error(Code::truncated, concat("the array needs ", *bytes, " bytes, ", left, " are there")).at(header->data_offset));
     return {};
   }
   if (*bytes < left) return scan_rest(piece, row, header->data_offset + *bytes, piece.source.size(), "behind the array");

@@ -29,26 +29,16 @@ constexpr struct {
   std::string_view module, name;
   Folding folding;
 } kFoldings[] = {
-    {"builtins", "getattr", Folding::attribute},
-    {"builtins", "__import__", Folding::import_top},
-    {"builtins", "vars", Folding::namespace_},
-    {"importlib", "import_module", Folding::import},
-    {"importlib", "__import__", Folding::import_top},
-    {"importlib._bootstrap", "_gcd_import", Folding::import},
-    {"pkgutil", "resolve_name", Folding::import},
-    {"pydoc", "locate", Folding::import},
-    {"operator", "getitem", Folding::item},
-    {"operator", "attrgetter", Folding::getter},
-    {"operator", "itemgetter", Folding::getter},
-    {"operator", "methodcaller", Folding::caller},
-    {"_operator", "getitem", Folding::item},
-    {"_operator", "attrgetter", Folding::getter},
-    {"_operator", "itemgetter", Folding::getter},
-    {"_operator", "methodcaller", Folding::caller},
-    {"functools", "partial", Folding::inner},
-    {"_functools", "partial", Folding::inner},
-    {"types", "MethodType", Folding::inner},
-    {"builtins", "staticmethod", Folding::inner},
+    {"builtins", "getattr", Folding::attribute},      {"builtins", "__import__", Folding::import_top},
+    {"builtins", "vars", Folding::namespace_},        {"importlib", "import_module", Folding::import},
+    {"importlib", "__import__", Folding::import_top}, {"importlib._bootstrap", "_gcd_import", Folding::import},
+    {"pkgutil", "resolve_name", Folding::import},     {"pydoc", "locate", Folding::import},
+    {"operator", "getitem", Folding::item},           {"operator", "attrgetter", Folding::getter},
+    {"operator", "itemgetter", Folding::getter},      {"operator", "methodcaller", Folding::caller},
+    {"_operator", "getitem", Folding::item},          {"_operator", "attrgetter", Folding::getter},
+    {"_operator", "itemgetter", Folding::getter},     {"_operator", "methodcaller", Folding::caller},
+    {"functools", "partial", Folding::inner},         {"_functools", "partial", Folding::inner},
+    {"types", "MethodType", Folding::inner},          {"builtins", "staticmethod", Folding::inner},
 };
 constexpr int kLongestChain = 64;
 
@@ -130,11 +120,8 @@ class Folder {
           base_ = name;
           done_ = true;
           return true;
-        case Folding::inner:
-          node = argument(node, 0);
-          return node != kNoNode;
-        default:
-          return false;
+        case Folding::inner: node = argument(node, 0); return node != kNoNode;
+        default: return false;
       }
     }
     if (graph_.kind(callable) != Kind::call) return false;
@@ -175,7 +162,8 @@ Node class_of_module_id(const Graph& graph, Node node) {
   const Node id = graph.item(node, 0);
   if (graph.kind(id) != Kind::tuple || graph.length(id) < 2) return kNoNode;
   const Node first = graph.item(id, 0);
-  if (graph.kind(first) == Kind::text && graph.text(first) == "module" && graph.kind(graph.item(id, 1)) == Kind::global) return graph.item(id, 1);
+  if (graph.kind(first) == Kind::text && graph.text(first) == "module" && graph.kind(graph.item(id, 1)) == Kind::global)
+    return graph.item(id, 1);
   if (graph.kind(first) == Kind::global && graph.length(id) == 3) return first;
   return kNoNode;
 }

@@ -24,11 +24,6 @@ using pickle::Node;
 namespace {
 
 constexpr std::size_t kShownArguments = 200;
-constexpr std::size_t kShownName = 200;
-
-std::string full_name(GlobalName name) {
-  return concat(name.module.empty() ? "?" : name.module, '.', name.name.empty() ? "?" : name.name);
-}
 
 /// The arguments as they stand in a call: "'true', 1".
 std::string arguments_text(const Graph& graph, Node call) {
@@ -45,9 +40,12 @@ std::string arguments_text(const Graph& graph, Node call) {
 
 }  // namespace
 
+std::string full_name(GlobalName name) { return concat(name.module.empty() ? "?" : name.module, '.', name.name.empty() ? "?" : name.name); }
+
 Judgement Judge::judge_uncached(Node global) const {
   const GlobalName written = graph_.global(global), mapped = graph_.mapped_global(global);
-  if (mapped.module.empty() || mapped.name.empty()) return {Verdict::dangerous, Rule::none, false, "has a name that is computed while loading"};
+  if (mapped.module.empty() || mapped.name.empty())
+    return {Verdict::dangerous, Rule::none, false, "has a name that is computed while loading"};
   if (piece_.torch_script && (written.module == "__torch__" || written.module.starts_with("__torch__.")))
     return {Verdict::clean, Rule::call, false, {}};
   return judge_name(written, mapped, scanner_.options_.allowed);
@@ -89,139 +87,6 @@ bool Judge::is_class_for_anything(Node node) {
   return rule == Rule::call || rule == Rule::coded;
 }
 
-// --- uses of benign names ---------------------------------------------------------------------------------------------------
-
-std::string Judge::check_from_type(Node args) {
-  // The function may be from_type again, with its own arguments as the third.
-  for (int depth = 0; depth < 16; ++depth) {
-    if (graph_.kind(args) != Kind::tuple || graph_.length(args) < 3) return "is given arguments that only loading could tell";
-    const Node function = graph_.item(args, 0), type = graph_.item(args, 1);
-    if (graph_.kind(function) != Kind::global) return "would call what only loading could tell";
-    const Judgement& judged = judge_global(function);
-    const std::string name = full_name(graph_.mapped_global(function));
-    if (judged.verdict != Verdict::clean) return concat("would call ", escape(name, kShownName), ", which ", judged.why);
-    if (graph_.kind(type) != Kind::global && class_of_module_id(graph_, type) == kNoNode) return "is given a type that only loading could tell";
-    if (judged.rule == Rule::rebuild || is_class(function)) return {};
-    if (judged.rule != Rule::from_type) return concat("would call ", escape(name, kShownName), ", which is no rebuild function");
-    args = graph_.item(args, 2);
-  }
-  return "nests too deeply";
-}
-
-/// What is wrong with an encoding's name: Python looks for a module of that name.
-std::string check_encoding(const Graph& graph, Node encoding) {
-  constexpr std::string_view kPlain[] = {"latin1", "latin-1", "latin_1", "iso-8859-1", "iso8859-1", "utf-8", "utf8", "utf_8", "ascii", "us-ascii"};
-  if (graph.kind(encoding) == Kind::text && std::ranges::find(kPlain, graph.text(encoding)) != std::end(kPlain)) return {};
-  return concat("uses the encoding ", pickle::describe(graph, encoding, 60), ", which may import a module");
-}
-
-std::string Judge::check_encode(Node args) const {
-  if (graph_.kind(args) != Kind::tuple || graph_.length(args) == 0 || graph_.length(args) > 3) return "is given arguments that only loading could tell";
-  if (graph_.kind(graph_.item(args, 0)) != Kind::text) return "encodes what only loading could tell";
-  if (graph_.length(args) == 1) return {};
-  return check_encoding(graph_, graph_.item(args, 1));
-}
-
-std::string Judge::check_coded(Node call) const {
-  if (graph_.pair_count(graph_.kwargs(call)) != 0) return "is given arguments by name";
-  const Node args = graph_.args(call);
-  return graph_.length(args) < 2 ? std::string() : check_encoding(graph_, graph_.item(args, 1));
-}
-
-std::string Judge::check_reconstruct(Node args) {
-  if (graph_.length(args) != 3) return "is given arguments that only loading could tell";
-  const Node base = graph_.item(args, 1);
-  if (is_class_for_anything(base)) return {};
-  return concat("would construct ", pickle::describe(graph_, base, 80), " with arguments of the file's choice");
-}
-
-/// A type as annotations have them: int, Any, None, List[int], and tuples of them. Looks at so many values at most.
-bool Judge::is_type(Node node, int& looks) {
-  if (--looks < 0 || node == kNoNode) return false;
-  switch (graph_.kind(node)) {
-    case Kind::none: return true;
-    case Kind::global: return judge_global(node).verdict == Verdict::clean && !is_restricted(judge_global(node).rule);
-    case Kind::call: {
-      const Rule rule = graph_.kind(graph_.callable(node)) == Kind::global ? judge_global(graph_.callable(node)).rule : Rule::none;
-      return rule == Rule::type_of || rule == Rule::subscript;  // which are looked at by themselves
-    }
-    case Kind::tuple: {
-      for (std::size_t i = 0; i < graph_.length(node); ++i)
-        if (!is_type(graph_.item(node, i), looks)) return false;
-      return true;
-    }
-    default: return false;
-  }
-}
-
-std::string Judge::check_subscript(Node args) {
-  int looks = 100;
-  const Node generic = graph_.item(args, 0);
-  const bool known = graph_.length(args) == 2 && graph_.kind(generic) == Kind::global && graph_.mapped_global(generic).module == "typing" && is_type(generic, looks);
-  return known && is_type(graph_.item(args, 1), looks) ? "" : "takes an item that only loading could tell";
-}
-
-std::string Judge::check_attribute(Node call) {
-  const std::string name = folded_name(graph_, call);
-  if (name.empty()) return "takes an attribute that only loading could tell";
-  // An enum's member by its name.
-  const Node args = graph_.args(call), cls = graph_.item(args, 0), member = graph_.item(args, 1);
-  const auto is_constant = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
-  if (graph_.kind(cls) == Kind::global && judge_global(cls).rule == Rule::instance && graph_.length(args) == 2 &&
-      !graph_.text(member).starts_with('_') && std::ranges::all_of(graph_.text(member), is_constant))
-    return {};
-  const Judgement judged = judge_path(name);
-  if (judged.verdict != Verdict::clean) return concat("gives ", escape(name, kShownName), ", which ", judged.why);
-  if (is_restricted(judged.rule)) return concat("gives ", escape(name, kShownName), " under another name");
-  return {};
-}
-
-std::string Judge::check_bytes(Node args) {
-  if (graph_.kind(args) != Kind::tuple || graph_.length(args) != 1) return "is given arguments that only loading could tell";
-  Node bytes = graph_.item(args, 0);
-  // Below protocol 3 bytes are written as encode(text, 'latin1').
-  if (graph_.kind(bytes) == Kind::call && graph_.is_call(bytes, "_codecs", "encode") && check_encode(graph_.args(bytes)).empty())
-    bytes = graph_.item(graph_.args(bytes), 0);
-  const Kind kind = graph_.kind(bytes);
-  if (kind != Kind::bytes && kind != Kind::bytearray && kind != Kind::text) return "loads bytes that only loading could tell";
-  nested_.push_back(bytes);
-  return {};
-}
-
-std::string Judge::check_call(Node call, Rule rule) {
-  const Node args = graph_.args(call);
-  if (graph_.kind(args) != Kind::tuple && rule != Rule::value) return "is called with arguments that only loading could tell";
-  const CallKind kind = graph_.call_kind(call);
-  switch (rule) {
-    case Rule::none: return "is not on the list of known names";
-    case Rule::value: return "is no function";
-    case Rule::call:
-    case Rule::rebuild: return {};
-    case Rule::instance: {
-      if (kind == CallKind::newobj || kind == CallKind::newobj_ex || graph_.length(args) == 0) return {};
-      return graph_.length(args) == 1 && is_plain(graph_.item(args, 0)) ? "" : "is constructed with arguments of the file's choice";
-    }
-    case Rule::from_type: return check_from_type(args);
-    case Rule::encode: return check_encode(args);
-    case Rule::coded: return check_coded(call);
-    case Rule::reconstruct: return check_reconstruct(args);
-    case Rule::type_of: {
-      const bool known = graph_.length(args) == 1 && graph_.kind(graph_.item(args, 0)) == Kind::none;
-      return known ? "" : "gives a class that only loading could tell";
-    }
-    case Rule::subscript: return check_subscript(args);
-    case Rule::factory: {
-      if (graph_.length(args) == 0 || kind == CallKind::newobj) return {};
-      const Node factory = graph_.item(args, 0);
-      if (graph_.kind(factory) == Kind::none || is_class(factory)) return {};
-      return concat("would call ", pickle::describe(graph_, factory, 80), " for missing keys");
-    }
-    case Rule::attribute: return check_attribute(call);
-    case Rule::load_bytes: return check_bytes(args);
-  }
-  return "is not on the list of known names";
-}
-
 // --- restricted names as data -----------------------------------------------------------------------------------------------
 
 void Judge::look_at(Node holder, Node held) {
@@ -252,7 +117,9 @@ void Judge::find_loose() {
     for (const Node state : graph_.states(n)) look_at(n, state);
     const Kind kind = graph_.kind(n);
     if (kind == Kind::persistent) look_at(n, graph_.item(n, 0));
-    if (kind != Kind::list && kind != Kind::tuple && kind != Kind::set && kind != Kind::frozenset && kind != Kind::dict && kind != Kind::call) continue;
+    if (kind != Kind::list && kind != Kind::tuple && kind != Kind::set && kind != Kind::frozenset && kind != Kind::dict &&
+        kind != Kind::call)
+      continue;
     if (kind == Kind::call) look_at(n, graph_.kwargs(n));
     const std::size_t first = kind == Kind::tuple && exempt.contains(n) ? 1 : 0;
     if (kind != Kind::dict)
@@ -276,10 +143,14 @@ void Judge::import(Node global) {
     }
   }
   const GlobalName mapped = graph_.mapped_global(global), written = graph_.global(global);
-  Import entry{.name = full_name(mapped), .written = full_name(written), .verdict = judged.verdict, .why = why,
+  Import entry{.name = full_name(mapped),
+               .written = full_name(written),
+               .verdict = judged.verdict,
+               .why = why,
                .place = scanner_.place(piece_, graph_.offset(global), stream_)};
   if (entry.written == entry.name) entry.written.clear();
-  const auto [at, fresh] = scanner_.import_index_.try_emplace({piece_.name, concat(entry.name, '\n', entry.written)}, scanner_.report_.imports.size());
+  const auto [at, fresh] =
+      scanner_.import_index_.try_emplace({piece_.name, concat(entry.name, '\n', entry.written)}, scanner_.report_.imports.size());
   if (!fresh) {
     Import& known = scanner_.report_.imports[at->second];
     ++known.times;
@@ -292,7 +163,8 @@ void Judge::import(Node global) {
   scanner_.raise(row_, judged.verdict);
   if (judged.verdict == Verdict::clean) return;
   std::string text = concat("imports ", escape(full_name(mapped), kShownName));
-  if (written.module != mapped.module || written.name != mapped.name) text += concat(" (written ", escape(full_name(written), kShownName), ')');
+  if (written.module != mapped.module || written.name != mapped.name)
+    text += concat(" (written ", escape(full_name(written), kShownName), ')');
   if (!why.empty()) text += concat(", which ", why);
   scanner_.find(row_, piece_, judged.verdict == Verdict::dangerous ? Code::dangerous_import : Code::unknown_import, std::move(text),
                 graph_.offset(global));
@@ -318,7 +190,11 @@ void Judge::keep_call(Call call, Code code) {
 
 void Judge::report_call(Node node, std::string callable, Verdict verdict, std::string why) {
   if (is_full(verdict)) return;
-  Call call{.callable = std::move(callable), .arguments = arguments_text(graph_, node), .words = {}, .verdict = verdict, .why = std::move(why),
+  Call call{.callable = std::move(callable),
+            .arguments = arguments_text(graph_, node),
+            .words = {},
+            .verdict = verdict,
+            .why = std::move(why),
             .place = scanner_.place(piece_, graph_.offset(node), stream_)};
   const bool makes = graph_.call_kind(node) == CallKind::newobj || graph_.call_kind(node) == CallKind::newobj_ex;
   call.words = concat(makes ? "would make an instance of " : "would call ", escape(call.callable, kShownName), '(', call.arguments, ')');
@@ -326,7 +202,11 @@ void Judge::report_call(Node node, std::string callable, Verdict verdict, std::s
 }
 
 void Judge::unknown(std::string words, std::string callable, std::string arguments, std::string why, std::uint64_t offset) {
-  keep_call({.callable = std::move(callable), .arguments = std::move(arguments), .words = std::move(words), .verdict = Verdict::unknown, .why = std::move(why),
+  keep_call({.callable = std::move(callable),
+             .arguments = std::move(arguments),
+             .words = std::move(words),
+             .verdict = Verdict::unknown,
+             .why = std::move(why),
              .place = scanner_.place(piece_, offset, stream_)},
             Code::unknown_call);
 }
@@ -344,24 +224,30 @@ void Judge::call(Node node) {
     if (why.empty()) return;
     const Judgement danger = judge_danger(name.module, name.name);
     const bool dangerous = danger.verdict == Verdict::dangerous || judged.rule == Rule::from_type;
-    return report_call(node, full_name(name), dangerous && judged.rule != Rule::encode ? Verdict::dangerous : Verdict::unknown, std::move(why));
+    return report_call(node, full_name(name), dangerous && judged.rule != Rule::encode ? Verdict::dangerous : Verdict::unknown,
+                       std::move(why));
   }
   const std::string name = called_name(graph_, node);
   if (name.empty()) {
     const bool extension = graph_.kind(callable) == Kind::extension;
-    return report_call(node, extension ? concat("extension ", graph_.integer(callable)) : "?", Verdict::unknown,
-                       extension ? "cannot be known from the file" : concat("is known only when loading: ", pickle::describe(graph_, callable, 80)));
+    return report_call(
+        node, extension ? concat("extension ", graph_.integer(callable)) : "?", Verdict::unknown,
+        extension ? "cannot be known from the file" : concat("is known only when loading: ", pickle::describe(graph_, callable, 80)));
   }
   const Judgement judged = judge_path(name);
   if (judged.verdict == Verdict::clean && class_of_module_id(graph_, callable) != kNoNode && check_call(node, judged.rule).empty()) return;
-  if (judged.verdict == Verdict::clean && judged.rule == Rule::call && graph_.kind(callable) == Kind::call && graph_.is_call(callable, "builtins", "getattr")) return;
+  if (judged.verdict == Verdict::clean && judged.rule == Rule::call && graph_.kind(callable) == Kind::call &&
+      graph_.is_call(callable, "builtins", "getattr"))
+    return;
   report_call(node, name, judged.verdict == Verdict::dangerous ? Verdict::dangerous : Verdict::unknown,
               judged.why.empty() ? "is reached in a roundabout way" : std::string(judged.why));
 }
 
 void Judge::persistent(Node node) {
   const Node id = graph_.item(node, 0);
-  const auto text = [&](Node n, std::string_view wanted) { return graph_.kind(n) == Kind::text && (wanted.empty() || graph_.text(n) == wanted); };
+  const auto text = [&](Node n, std::string_view wanted) {
+    return graph_.kind(n) == Kind::text && (wanted.empty() || graph_.text(n) == wanted);
+  };
   if (piece_.torch_tar && (graph_.kind(id) == Kind::text || graph_.kind(id) == Kind::integer)) return;
   if (const Node cls = class_of_module_id(graph_, node); cls != kNoNode) {
     const std::size_t first = graph_.item(id, 0) == cls ? 1 : 2;
@@ -377,11 +263,13 @@ void Judge::persistent(Node node) {
       plain_view = true;
       for (std::size_t i = 0; i < graph_.length(view); ++i) plain_view &= is_plain(graph_.item(view, i));
     }
-    if (graph_.kind(graph_.item(id, 1)) == Kind::global && known_key && is_plain(location) && graph_.kind(numel) == Kind::integer && plain_view) {
+    if (graph_.kind(graph_.item(id, 1)) == Kind::global && known_key && is_plain(location) && graph_.kind(numel) == Kind::integer &&
+        plain_view) {
       const auto element = storage_element_size(graph_.mapped_global(graph_.item(id, 1)).name);
       const std::int64_t count = graph_.integer(numel);
       const auto bytes = element && count >= 0 ? checked_mul(static_cast<std::uint64_t>(count), std::uint64_t{*element}) : std::nullopt;
-      scanner_.remember_storage(piece_, graph_.kind(key) == Kind::text ? std::string(graph_.text(key)) : decimal(graph_.integer(key)), bytes);
+      scanner_.remember_storage(piece_, graph_.kind(key) == Kind::text ? std::string(graph_.text(key)) : decimal(graph_.integer(key)),
+                                bytes);
       return;
     }
   }
@@ -390,7 +278,8 @@ void Judge::persistent(Node node) {
   }
   if (is_full(Verdict::unknown)) return;
   std::string shown = pickle::describe(graph_, id, kShownArguments);
-  unknown(concat("would hand ", shown, " to the loader's hook"), "persistent_load", shown, "does with it what it likes", graph_.offset(node));
+  unknown(concat("would hand ", shown, " to the loader's hook"), "persistent_load", shown, "does with it what it likes",
+          graph_.offset(node));
 }
 
 /// BUILD and the like on what is no data of this file: a class, a module, a storage. What a call gave is reported with the call.
@@ -424,8 +313,12 @@ void Judge::called_back(Node object, std::size_t method, Node argument, std::uin
   const Judgement judged = known ? judge_global(planted) : Judgement{Verdict::unknown, Rule::none, false, "is known only when loading"};
   if (judged.verdict == Verdict::clean || is_full(judged.verdict)) return;
   const std::string callable = known ? full_name(graph_.mapped_global(planted)) : folded_name(graph_, planted);
-  Call call{.callable = callable.empty() ? "?" : callable, .arguments = pickle::describe(graph_, argument, kShownArguments), .words = {},
-            .verdict = judged.verdict, .why = std::string(judged.why), .place = scanner_.place(piece_, offset, stream_)};
+  Call call{.callable = callable.empty() ? "?" : callable,
+            .arguments = pickle::describe(graph_, argument, kShownArguments),
+            .words = {},
+            .verdict = judged.verdict,
+            .why = std::string(judged.why),
+            .place = scanner_.place(piece_, offset, stream_)};
   call.words = concat("would call ", escape(call.callable, kShownName), '(', call.arguments, "), planted as ", kCalled[method]);
   keep_call(std::move(call), judged.verdict == Verdict::dangerous ? Code::dangerous_call : Code::unknown_call);
 }
@@ -434,8 +327,12 @@ void Judge::built(const Event& event) {
   changed(event.node, "attributes", event.offset);
   called_back(event.node, 0, event.other, event.offset);
   if (array_types_.hide_objects(event.node, event.other) && !is_full(Verdict::dangerous)) {
-    Call call{.callable = "numpy.dtype.__setstate__", .arguments = pickle::describe(graph_, event.other, kShownArguments), .words = {}, .verdict = Verdict::dangerous,
-              .why = "lets bytes of the file be taken for Python objects", .place = scanner_.place(piece_, event.offset, stream_)};
+    Call call{.callable = "numpy.dtype.__setstate__",
+              .arguments = pickle::describe(graph_, event.other, kShownArguments),
+              .words = {},
+              .verdict = Verdict::dangerous,
+              .why = "lets bytes of the file be taken for Python objects",
+              .place = scanner_.place(piece_, event.offset, stream_)};
     call.words = concat("would make a numpy.dtype of objects that says it has none: ", call.arguments);
     keep_call(std::move(call), Code::dangerous_call);
   }

@@ -12,6 +12,10 @@
 
 namespace assay::scan {
 
+inline constexpr std::size_t kShownName = 200;  // bytes of an imported name in a message
+/// "os.system"; "?" stands for a part that only loading could tell.
+std::string full_name(pickle::GlobalName name);
+
 class Judge {
  public:
   Judge(Scanner& scanner, const Piece& piece, Scanner::Row row, const pickle::Graph& graph, std::uint32_t stream)

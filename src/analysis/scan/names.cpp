@@ -36,17 +36,18 @@ static_assert(std::ranges::is_sorted(kBenign, {}, key_of));
 static_assert(std::ranges::is_sorted(kDangerous, {}, &DangerousRow::path));
 
 /// Attributes that lead from any object to the interpreter.
-constexpr std::string_view kReaching[] = {"__base__",    "__bases__",   "__builtins__",     "__call__",     "__class__",      "__closure__",
-                                          "__code__",    "__dict__",    "__func__",         "__get__",      "__getattribute__", "__globals__",
-                                          "__import__",  "__init__",    "__init_subclass__", "__loader__",  "__mro__",        "__reduce__",
-                                          "__reduce_ex__", "__self__",  "__setattr__",      "__spec__",     "__subclasses__", "__subclasshook__",
-                                          "__wrapped__", "f_globals",   "func_globals",     "gi_frame",     "mro",            "tb_frame"};
+constexpr std::string_view kReaching[] = {
+    "__base__",    "__bases__",  "__builtins__",     "__call__",    "__class__",   "__closure__", "__code__",          "__dict__",
+    "__func__",    "__get__",    "__getattribute__", "__globals__", "__import__",  "__init__",    "__init_subclass__", "__loader__",
+    "__mro__",     "__reduce__", "__reduce_ex__",    "__self__",    "__setattr__", "__spec__",    "__subclasses__",    "__subclasshook__",
+    "__wrapped__", "f_globals",  "func_globals",     "gi_frame",    "mro",         "tb_frame"};
 static_assert(std::ranges::is_sorted(kReaching));
 
 /// Modules that, wherever they stand in a path, are themselves: six.moves.builtins, torch.serialization.os.
-constexpr std::string_view kAnywhere[] = {"__builtin__", "__builtins__", "_os",       "_posixsubprocess", "_subprocess", "_sys",   "builtins", "ctypes", "importlib",
-                                          "nt",          "os",           "pickle",    "posix",            "pty",         "runpy",  "shutil",   "socket", "subprocess",
-                                          "sys"};
+constexpr std::string_view kAnywhere[] = {
+    "__builtin__", "__builtins__", "_os", "_posixsubprocess", "_subprocess", "_sys", "builtins", "ctypes",
+    "importlib",   "nt",           "os",  "pickle",           "posix",       "pty",  "runpy",    "shutil",
+    "socket",      "subprocess",   "sys"};
 static_assert(std::ranges::is_sorted(kAnywhere));
 
 /// Private modules that honest pickles name.
@@ -129,8 +130,8 @@ Judgement judge_name(pickle::GlobalName written, pickle::GlobalName mapped, std:
   }
   for (const std::string& name : allowed) {
     const std::string_view text = name;
-    if (text.size() == mapped.module.size() + 1 + mapped.name.size() && text.starts_with(mapped.module) && text[mapped.module.size()] == '.' &&
-        text.ends_with(mapped.name))
+    if (text.size() == mapped.module.size() + 1 + mapped.name.size() && text.starts_with(mapped.module) &&
+        text[mapped.module.size()] == '.' && text.ends_with(mapped.name))
       return {Verdict::clean, Rule::call, false, {}};
   }
   return worst;

@@ -17,20 +17,20 @@ std::string_view verdict_name(Verdict verdict);
 
 /// What a benign name may be given.
 enum class Rule : std::uint8_t {
-  none,        ///< not a benign name
-  value,       ///< may be referred to, not called
-  call,        ///< may be called with anything
-  instance,    ///< a class: may be instantiated without running its constructor on arguments (NEWOBJ), or from one plain value (an enum)
-  rebuild,     ///< may be called with anything, and named as what from_type calls
-  from_type,   ///< calls its first argument, which must be a rebuild function
-  encode,      ///< (text, encoding): the encoding must be a plain one
-  coded,       ///< (value, encoding, …): where an encoding is given, it must be a plain one
-  reconstruct, ///< (class, base, state): constructs the base from the state, so it must be a class that may be called with anything
-  type_of,     ///< (value): the type of None and the like
-  subscript,   ///< (typing's name, types): List[int]
-  factory,     ///< (type): a callable without arguments, which must be a plain type or None
-  attribute,   ///< (object, name): both constant, and what they lead to benign
-  load_bytes,  ///< (bytes): a whole legacy torch stream, which is scanned as a file of its own
+  none,         ///< not a benign name
+  value,        ///< may be referred to, not called
+  call,         ///< may be called with anything
+  instance,     ///< a class: may be instantiated without running its constructor on arguments (NEWOBJ), or from one plain value (an enum)
+  rebuild,      ///< may be called with anything, and named as what from_type calls
+  from_type,    ///< calls its first argument, which must be a rebuild function
+  encode,       ///< (text, encoding): the encoding must be a plain one
+  coded,        ///< (value, encoding, …): where an encoding is given, it must be a plain one
+  reconstruct,  ///< (class, base, state): constructs the base from the state, so it must be a class that may be called with anything
+  type_of,      ///< (value): the type of None and the like
+  subscript,    ///< (typing's name, types): List[int]
+  factory,      ///< (type): a callable without arguments, which must be a plain type or None
+  attribute,    ///< (object, name): both constant, and what they lead to benign
+  load_bytes,   ///< (bytes): a whole legacy torch stream, which is scanned as a file of its own
 };
 /// True for rules that hold only while the name is called under our eyes: as data it could be called later with anything.
 bool is_restricted(Rule rule);

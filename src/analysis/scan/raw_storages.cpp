@@ -25,11 +25,12 @@ constexpr std::uint32_t kLegacyPickles = 5;
 constexpr struct {
   std::string_view name;
   std::uint8_t bytes;
-} kStorages[] = {{"DoubleStorage", 8},     {"FloatStorage", 4},   {"HalfStorage", 2},     {"BFloat16Storage", 2},     {"LongStorage", 8},
-                 {"IntStorage", 4},        {"ShortStorage", 2},   {"CharStorage", 1},     {"ByteStorage", 1},         {"BoolStorage", 1},
-                 {"ComplexFloatStorage", 8}, {"ComplexDoubleStorage", 16}, {"ComplexHalfStorage", 4}, {"QInt8Storage", 1}, {"QUInt8Storage", 1},
-                 {"QInt32Storage", 4},     {"QUInt4x2Storage", 1}, {"QUInt2x4Storage", 1}, {"UntypedStorage", 1},     {"_UntypedStorage", 1},
-                 {"UInt16Storage", 2},     {"UInt32Storage", 4},  {"UInt64Storage", 8}};
+} kStorages[] = {{"DoubleStorage", 8},      {"FloatStorage", 4},    {"HalfStorage", 2},         {"BFloat16Storage", 2},
+                 {"LongStorage", 8},        {"IntStorage", 4},      {"ShortStorage", 2},        {"CharStorage", 1},
+                 {"ByteStorage", 1},        {"BoolStorage", 1},     {"ComplexFloatStorage", 8}, {"ComplexDoubleStorage", 16},
+                 {"ComplexHalfStorage", 4}, {"QInt8Storage", 1},    {"QUInt8Storage", 1},       {"QInt32Storage", 4},
+                 {"QUInt4x2Storage", 1},    {"QUInt2x4Storage", 1}, {"UntypedStorage", 1},      {"_UntypedStorage", 1},
+                 {"UInt16Storage", 2},      {"UInt32Storage", 4},   {"UInt64Storage", 8}};
 
 std::string key_text(const Graph& graph, Node key) {
   return graph.kind(key) == Kind::integer ? decimal(graph.integer(key)) : std::string(graph.text(key));
@@ -67,7 +68,8 @@ void RawStorages::take(const Graph& graph, std::uint32_t number) {
   if (number != legacy_first_ + 4) return;
   keys_.clear();
   const Node root = graph.root();
-  for (std::size_t i = 0; graph.kind(root) == Kind::list && i < graph.length(root); ++i) keys_.push_back(key_text(graph, graph.item(root, i)));
+  for (std::size_t i = 0; graph.kind(root) == Kind::list && i < graph.length(root); ++i)
+    keys_.push_back(key_text(graph, graph.item(root, i)));
   keys_follow_ = true;
 }
 
@@ -114,7 +116,8 @@ Result<RawStorages::Step> RawStorages::step_storages(const ByteSource& source, s
   for (const std::string& key : keys_) {
     const auto element = element_size_.find(key);
     if (element == element_size_.end()) {
-      step.broken = Error(Code::malformed_pickle, concat("the list of storages names ", quote(key), ", which no tensor refers to")).at(position);
+      step.broken =
+          Error(Code::malformed_pickle, concat("the list of storages names ", quote(key), ", which no tensor refers to")).at(position);
       return step;
     }
     if (!within(at, 8, source.size())) {
@@ -127,7 +130,9 @@ Result<RawStorages::Step> RawStorages::step_storages(const ByteSource& source, s
     at += 8;
     const auto bytes = checked_mul(count, element->second);
     if (!bytes || !within(at, *bytes, source.size())) {
-      step.broken = Error(Code::truncated, concat("storage ", quote(key), " claims ", count, " elements, ", source.size() - at, " bytes are left")).at(at - 8);
+      step.broken =
+          Error(Code::truncated, concat("storage ", quote(key), " claims ", count, " elements, ", source.size() - at, " bytes are left"))
+              .at(at - 8);
       return step;
     }
     at += *bytes;
@@ -145,7 +150,8 @@ Result<RawStorages::Step> RawStorages::step_tar(const ByteSource& source, std::u
   }
   ASSAY_CHECK(source.read(position, head));
   std::optional<std::uint64_t> bytes;
-  if (layout_ == Layout::tar_tensors) bytes = checked_mul(load_le<std::uint32_t>(head.data()), 16), bytes = bytes ? checked_add(*bytes, 16) : bytes;
+  if (layout_ == Layout::tar_tensors)
+    bytes = checked_mul(load_le<std::uint32_t>(head.data()), 16), bytes = bytes ? checked_add(*bytes, 16) : bytes;
   else bytes = checked_mul(load_le<std::uint64_t>(head.data()), tar_element_), bytes = bytes ? checked_add(*bytes, 8) : bytes;
   if (!bytes || !within(position, *bytes, source.size())) {
     step.broken = Error(Code::truncated, concat("a storage needs more than the ", source.size() - position, " bytes left")).at(position);

@@ -35,7 +35,7 @@ class RawStorages {
 
   Layout layout_;
   bool legacy_ = false;
-  std::uint32_t legacy_first_ = 0;  // number of the pickle with the magic
+  std::uint32_t legacy_first_ = 0;                     // number of the pickle with the magic
   std::map<std::string, std::uint64_t> element_size_;  // by storage key
   std::vector<std::string> keys_;
   bool keys_follow_ = false;

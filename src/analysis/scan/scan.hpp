@@ -28,10 +28,10 @@ std::string_view status_name(Status status);
 
 /// Where in the file. Members of members are joined by '/': "inner.zip/archive/data.pkl".
 struct Place {
-  std::string member;              ///< "" in the file itself
-  std::uint64_t position = 0;      ///< of the opcode, from the member's start
+  std::string member;                   ///< "" in the file itself
+  std::uint64_t position = 0;           ///< of the opcode, from the member's start
   std::optional<std::uint64_t> offset;  ///< of the opcode in the file; absent in what had to be unpacked
-  std::uint32_t stream = 1;        ///< pickles follow each other: 1 is the first
+  std::uint32_t stream = 1;             ///< pickles follow each other: 1 is the first
 };
 
 struct Import {
@@ -76,8 +76,8 @@ struct Report {
   std::vector<Import> imports;  ///< one per name and member
   std::vector<Call> calls;      ///< at most kMostCalls; call_count has all
   std::uint64_t call_count = 0;
-  std::vector<Member> members;  ///< the file itself first
-  std::uint64_t storages = 0;   ///< members that hold tensor bytes
+  std::vector<Member> members;     ///< the file itself first
+  std::uint64_t storages = 0;      ///< members that hold tensor bytes
   std::uint64_t pickle_bytes = 0;  ///< bytes of pickle that were parsed
   WeightsOnly weights_only;
   std::string torch_member;  ///< of an archive: what torch.load reads first; "" where there is none

@@ -20,7 +20,8 @@ std::string join(const std::string& outer, std::string_view inner) {
   return concat(outer, '/', inner);
 }
 
-Scanner::Scanner(const Options& options, std::string_view name) : options_(options), limits_(options.limits), unpacked_limits_(options.limits), file_name_(name) {
+Scanner::Scanner(const Options& options, std::string_view name)
+    : options_(options), limits_(options.limits), unpacked_limits_(options.limits), file_name_(name) {
   constexpr std::uint32_t kMostValues = 2u << 20;
   unpacked_limits_.pickle_nodes = std::min(limits_.pickle_nodes, kMostValues);
   unpacked_limits_.pickle_stack = std::min(limits_.pickle_stack, kMostValues);
@@ -28,7 +29,8 @@ Scanner::Scanner(const Options& options, std::string_view name) : options_(optio
 }
 
 std::uint64_t Scanner::may_unpack(std::uint64_t packed) const {
-  const std::uint64_t at_once = std::clamp(std::min(packed, kMostUnpackedAtOnce) * kMostTimesPacked, kLeastUnpackedAtOnce, kMostUnpackedAtOnce);
+  const std::uint64_t at_once =
+      std::clamp(std::min(packed, kMostUnpackedAtOnce) * kMostTimesPacked, kLeastUnpackedAtOnce, kMostUnpackedAtOnce);
   return std::min({limits_.inflate_pickle_bytes, at_once, kMostUnpacked - std::min(kMostUnpacked, unpacked_)});
 }
 
@@ -51,7 +53,8 @@ void Scanner::mark(Row row, Status status) {
   report_.status = std::max(report_.status, status);
 }
 
-void Scanner::find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position, std::optional<std::uint64_t> length) {
+void Scanner::find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position,
+                   std::optional<std::uint64_t> length) {
   static_cast<void>(row);
   Where where{.member = piece.name, .length = length};
   Finding finding(code, std::move(message));
@@ -112,13 +115,15 @@ Result<void> Scanner::scan(const Piece& piece) {
   const std::uint64_t size = piece.source.size();
   if (size == 0) {
     add_row(piece, "empty");
-    if (!weights_target_.empty() && piece.name == weights_target_) report_.weights_only = {WeightsOnly::Answer::refuses, "the pickle is empty"};
+    if (!weights_target_.empty() && piece.name == weights_target_)
+      report_.weights_only = {WeightsOnly::Answer::refuses, "the pickle is empty"};
     return {};
   }
   if (work_ > most_work_) {
     const Row row = add_row(piece, "unopened");
     mark(row, Status::incomplete);
-    find(row, piece, Code::limit_exceeded, "is not looked at: the parts of this file have many times its size, as where they lie over each other");
+    find(row, piece, Code::limit_exceeded,
+         "is not looked at: the parts of this file have many times its size, as where they lie over each other");
     return {};
   }
   ASSAY_TRY(const ByteBlock block, piece.source.fetch(0, std::min<std::uint64_t>(size, kSniffed)));
@@ -143,10 +148,11 @@ Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& kno
   report_.members[row].kind = known.kind;
   mark(row, Status::incomplete);
   if (!piece.rest.empty() && known.code == Code::unknown_format)
-    find(row, piece, Code::unparsed_bytes, concat(counted(piece.source.size(), "byte ", "bytes "), piece.rest, piece.source.size() == 1 ? " is" : " are", " of no format that is known here"), 0,
-         piece.source.size());
-  else
-    find(row, piece, known.code, std::string(known.words), 0);
+    find(row, piece, Code::unparsed_bytes,
+         concat(counted(piece.source.size(), "byte ", "bytes "), piece.rest, piece.source.size() == 1 ? " is" : " are",
+                " of no format that is known here"),
+         0, piece.source.size());
+  else find(row, piece, known.code, std::string(known.words), 0);
   return search(piece, row, 0);
 }
 
@@ -160,7 +166,8 @@ Result<void> Scanner::scan_file(const ByteSource& source) {
   const std::uint64_t head_size = std::min(source.size(), kSniffed), tail_size = std::min(source.size(), kConvertedTail);
   ASSAY_TRY(const ByteBlock head, source.fetch(0, head_size));
   ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - tail_size, tail_size));
-  if (auto words = converted_line_ends(head.view(), tail.view())) report_.findings.add_first(Finding(Code::text_converted, *std::move(words)));
+  if (auto words = converted_line_ends(head.view(), tail.view()))
+    report_.findings.add_first(Finding(Code::text_converted, *std::move(words)));
   return {};
 }
 

@@ -20,15 +20,15 @@ namespace assay::scan {
 
 /// Bytes that are looked at as a file of their own.
 struct Piece {
-  const ByteSource& source;             ///< offsets from 0
-  std::string name = {};                ///< "" for the file itself
+  const ByteSource& source;                ///< offsets from 0
+  std::string name = {};                   ///< "" for the file itself
   std::optional<std::uint64_t> base = {};  ///< of byte 0 in the file, where the bytes stand there as such
-  int depth = 0;                        ///< archives and wrappings around it
-  bool torch_script = false;            ///< within a TorchScript archive, whose own types are no Python modules
-  bool torch_tar = false;               ///< within a tar of the earliest torch, where persistent ids are numbers
-  bool raw = false;                     ///< a member that the archive's own reader takes for the bytes of a tensor, whatever they are
-  bool runs_source = false;             ///< within a torch package, whose Python source is run by its loader
-  std::string_view rest = {};           ///< "behind the archive": bytes that no reader of the container looks at
+  int depth = 0;                           ///< archives and wrappings around it
+  bool torch_script = false;               ///< within a TorchScript archive, whose own types are no Python modules
+  bool torch_tar = false;                  ///< within a tar of the earliest torch, where persistent ids are numbers
+  bool raw = false;                        ///< a member that the archive's own reader takes for the bytes of a tensor, whatever they are
+  bool runs_source = false;                ///< within a torch package, whose Python source is run by its loader
+  std::string_view rest = {};              ///< "behind the archive": bytes that no reader of the container looks at
 
   /// The same piece with its bytes elsewhere: unpacked, or a window.
   Piece over(const ByteSource& other, std::optional<std::uint64_t> other_base = {}) const {
@@ -42,7 +42,8 @@ enum class Layout : std::uint8_t { plain, tar_storages, tar_tensors };
 /// What a zip archive is to its own reader.
 struct ZipKind {
   bool torch_script = false, torch_package = false;
-  std::string raw_below[2];  ///< folders whose members are tensors' bytes: "archive/data/" those named by a number, "archive/data/weights/" all
+  std::string
+      raw_below[2];  ///< folders whose members are tensors' bytes: "archive/data/" those named by a number, "archive/data/weights/" all
   bool is_raw(std::string_view name) const;
 };
 ZipKind kind_of(const zip::Directory& directory);
@@ -64,7 +65,8 @@ class Scanner {
   Row add_row(const Piece& piece, std::string_view kind);
   void raise(Row row, Verdict verdict);
   void mark(Row row, Status status);
-  void find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position = {}, std::optional<std::uint64_t> length = {});
+  void find(Row row, const Piece& piece, Code code, std::string message, std::optional<std::uint64_t> position = {},
+            std::optional<std::uint64_t> length = {});
   /// A finding of an error that concerned this piece; limits make the scan incomplete, all else is malformed.
   void take_error(Row row, const Piece& piece, const Error& error);
   /// A pickle in `piece` names a storage of `bytes` bytes, where that is known, by this key.
@@ -96,13 +98,16 @@ class Scanner {
   void find_wrong_storages(const zip::Directory& directory);
   /// What the directory does not list: members between its members, a second directory, bytes of no use (unlisted.cpp).
   Result<void> scan_unlisted(const Piece& piece, Row row, const zip::Directory& directory, const ZipKind& kind);
-  Result<void> scan_gap_members(const Piece& piece, Row row, const zip::Directory& directory, zip::Gap gap, const ZipKind& kind, std::unordered_set<std::uint64_t>& seen);
+  Result<void> scan_gap_members(const Piece& piece, Row row, const zip::Directory& directory, zip::Gap gap, const ZipKind& kind,
+                                std::unordered_set<std::uint64_t>& seen);
   void take_zip_finding(const Piece& piece, Row row, Finding finding);
   Result<void> scan_cut(const Piece& piece, Row row, const zip::Member& member, const ZipKind& kind);
   Result<void> scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, bool odd);
   /// The member's bytes taken as packed with `method`, whatever the directory says.
-  Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, std::uint16_t method);
-  Result<void> scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage, std::uint16_t method);
+  Result<void> scan_member_bytes(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind,
+                                 std::uint16_t method);
+  Result<void> scan_unpacked(const Piece& archive, Row row, const zip::Member& member, ByteView packed, const Piece& piece, bool storage,
+                             std::uint16_t method);
   bool worth_unpacking(std::span<const std::byte> front) const;
   /// Scans a piece within another, whose row takes over what is found. `crc` 0 for unknown.
   Result<void> scan_inner(Row row, const Piece& piece, bool storage, std::uint32_t crc);
@@ -119,7 +124,7 @@ class Scanner {
       std::uint64_t from;
     };
     std::vector<Reading> others;
-    bool beyond_limit = false;          ///< only the front part that the limits allow was read
+    bool beyond_limit = false;  ///< only the front part that the limits allow was read
   };
   Result<Stream> parse_at(const Piece& piece, std::uint64_t position);
   void read_otherwise(Stream& stream, std::optional<std::uint64_t> first_array, const Limits& limits) const;
@@ -156,16 +161,17 @@ class Scanner {
   std::string_view file_name_;
   Report report_;
   std::map<std::pair<std::string, std::string>, std::size_t> import_index_;  // member, name
-  std::unordered_map<std::string, std::optional<std::uint64_t>> storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case: their bytes
+  std::unordered_map<std::string, std::optional<std::uint64_t>>
+      storage_keys_;  // "folder/\nkey" of what pickles refer to as storages, in lower case: their bytes
   std::unordered_map<std::string, Judgement> judged_;
   std::unordered_set<std::uint64_t> judged_streams_;  // where they begin in the file
-  std::uint64_t unpacked_ = 0;  // bytes inflated so far
-  std::uint64_t work_ = 0, most_work_ = 0;  // bytes parsed and searched so far, and how many may be
-  std::uint64_t searched_ = 0;  // bytes of gaps searched so far
-  std::uint64_t file_size_ = 0, tried_ = 0;  // what looking for pickles in bytes has cost so far (search.cpp)
-  std::uint64_t searched_data_ = 0;  // bytes of text, pictures and the like searched so far
-  std::string weights_target_;  // the member that torch.load reads first; "" until an archive said so
-  bool legacy_ = false;         // the file itself starts with torch's magic number
+  std::uint64_t unpacked_ = 0;                        // bytes inflated so far
+  std::uint64_t work_ = 0, most_work_ = 0;            // bytes parsed and searched so far, and how many may be
+  std::uint64_t searched_ = 0;                        // bytes of gaps searched so far
+  std::uint64_t file_size_ = 0, tried_ = 0;           // what looking for pickles in bytes has cost so far (search.cpp)
+  std::uint64_t searched_data_ = 0;                   // bytes of text, pictures and the like searched so far
+  std::string weights_target_;                        // the member that torch.load reads first; "" until an archive said so
+  bool legacy_ = false;                               // the file itself starts with torch's magic number
 };
 
 /// Files within each other that are looked at.

@@ -43,7 +43,10 @@ constexpr Magic kClosed[] = {
 
 constexpr Magic kOthers[] = {
     {"\x89HDF\r\n\x1a\n"sv, 0, {"hdf5", false, Code::hdf5, "an HDF5 file, which is not looked into; Keras stores code in such files"}},
-    {"\x7f" "ELF"sv, 0, {"executable", false, Code::executable, "a program or a library of native code"}},
+    {"\x7f"
+     "ELF"sv,
+     0,
+     {"executable", false, Code::executable, "a program or a library of native code"}},
     {"MZ"sv, 0, {"executable", false, Code::executable, "a program or a library of native code"}},
     {"\xfe\xed\xfa\xcf"sv, 0, {"executable", false, Code::executable, "a program or a library of native code"}},
     {"\xcf\xfa\xed\xfe"sv, 0, {"executable", false, Code::executable, "a program or a library of native code"}},
@@ -74,7 +77,8 @@ bool matches(const Magic& magic, ByteView head) {
 bool is_sentencepiece(ByteView head) {
   if (head.size() < 8 || head[0] != std::byte{0x0a} || head[2] != std::byte{0x0a}) return false;
   const auto outer = std::to_integer<std::size_t>(head[1]), inner = std::to_integer<std::size_t>(head[3]);
-  return outer < 128 && inner + 2 <= outer && outer + 2 < head.size() && head[4 + inner] == std::byte{0x15} && head[2 + outer] == std::byte{0x0a};
+  return outer < 128 && inner + 2 <= outer && outer + 2 < head.size() && head[4 + inner] == std::byte{0x15} &&
+         head[2 + outer] == std::byte{0x0a};
 }
 
 /// A .pyc file: its version, a line's end that a text mode would spoil, and flags of which two are known.
@@ -89,7 +93,8 @@ bool is_lzma_alone(ByteView head) {
   if (head.size() < 14 || std::to_integer<unsigned>(head[0]) >= kProperties) return false;
   const std::uint32_t dictionary = load_le<std::uint32_t>(head.data() + 1);
   const std::uint64_t size = load_le<std::uint64_t>(head.data() + 5);
-  const bool plausible = std::popcount(dictionary) == 1 || (std::popcount(dictionary) == 2 && (dictionary & (dictionary >> 1)) != 0) || dictionary == 0xffffffff;
+  const bool plausible = std::popcount(dictionary) == 1 || (std::popcount(dictionary) == 2 && (dictionary & (dictionary >> 1)) != 0) ||
+                         dictionary == 0xffffffff;
   return plausible && (size == kUnknownSize || size < kLargest) && head[13] == std::byte{0};
 }
 
@@ -104,7 +109,9 @@ Known recognise_closed(ByteView head) {
 std::string_view recognise_packed(ByteView head) {
   const std::string_view text = head.text();
   if (is_gzip(head)) return "gzip";
-  if (text.starts_with("\xfd" "7zXZ\0"sv)) return "xz";
+  if (text.starts_with("\xfd"
+                       "7zXZ\0"sv))
+    return "xz";
   if (text.size() > 3 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9') return "bzip2";
   // Two formats without a mark: they must also unpack.
   if (is_zlib(head) && !inflate_zlib(head, kSniffed).bytes.empty()) return "zlib";
@@ -122,8 +129,9 @@ bool is_text(ByteView bytes) {
 }
 
 bool is_plain_text(std::string_view text) {
-  return first_invalid_utf8(text) == std::string_view::npos &&
-         std::ranges::all_of(text, [](char c) { return (static_cast<unsigned char>(c) >= 0x20 && c != '\x7f') || c == '\n' || c == '\r' || c == '\t' || c == '\f'; });
+  return first_invalid_utf8(text) == std::string_view::npos && std::ranges::all_of(text, [](char c) {
+           return (static_cast<unsigned char>(c) >= 0x20 && c != '\x7f') || c == '\n' || c == '\r' || c == '\t' || c == '\f';
+         });
 }
 
 Known recognise(ByteView head) {
@@ -188,7 +196,8 @@ class FrameHandler final : public json::Handler {
       for (const std::uint64_t n : shape_) bits = bits ? checked_mul(*bits, n) : bits;
       if (!bits) return stop(Code::shape_overflow, "an entry's shape has more elements than can be counted");
       if (*bits % 8 != 0 || *bits / 8 != numbers_[1] - numbers_[0])
-        return stop(Code::size_mismatch, concat("an entry's shape needs ", *bits, " bits, its data_offsets are ", numbers_[1] - numbers_[0], " bytes apart"));
+        return stop(Code::size_mismatch,
+                    concat("an entry's shape needs ", *bits, " bits, its data_offsets are ", numbers_[1] - numbers_[0], " bytes apart"));
       ranges.emplace_back(numbers_[0], numbers_[1]);
       numbers_.clear();
       shape_.clear();
@@ -238,11 +247,14 @@ Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& 
   sort_stable(ranges);
   std::uint64_t end = 0;
   for (const auto& [from, to] : ranges) {
-    if (from != end) return fail(Error(from < end ? Code::overlap : Code::gap, concat("a tensor starts at ", from, ", the one before ends at ", end)).at(0));
+    if (from != end)
+      return fail(
+          Error(from < end ? Code::overlap : Code::gap, concat("a tensor starts at ", from, ", the one before ends at ", end)).at(0));
     end = to;
   }
   if (end > source.size() - 8 - n)
-    return fail(Error(Code::truncated, concat("the header promises ", end, " bytes of data, ", source.size() - 8 - n, " are there")).at(8 + n));
+    return fail(
+        Error(Code::truncated, concat("the header promises ", end, " bytes of data, ", source.size() - 8 - n, " are there")).at(8 + n));
   return 8 + n + end;
 }
 

@@ -19,8 +19,8 @@ namespace assay::scan {
 inline constexpr std::uint64_t kSniffed = 4096;
 
 struct Known {
-  std::string_view kind;   ///< "text", "7z"
-  bool inert = false;      ///< no reader of it runs anything
+  std::string_view kind;             ///< "text", "7z"
+  bool inert = false;                ///< no reader of it runs anything
   Code code = Code::unknown_format;  ///< where it is not
   std::string_view words;
 };
@@ -44,8 +44,9 @@ Result<std::uint64_t> check_safetensors(const ByteSource& source, const Limits& 
 bool looks_like_msgpack(ByteView head);
 struct Msgpack {
   static constexpr std::size_t kMostBytes = 10'000;
-  std::uint64_t end = 0;                                        ///< behind the value
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> bytes;  ///< [begin, end) of values that are plain bytes; beyond kMostBytes they become one
+  std::uint64_t end = 0;  ///< behind the value
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      bytes;  ///< [begin, end) of values that are plain bytes; beyond kMostBytes they become one
   std::optional<std::pair<int, std::uint64_t>> unknown_extension;  ///< the first whose meaning is an application's own, and where
 };
 /// Walks one msgpack value. Fails with what is wrong. Cost: contents are stepped over.
@@ -53,9 +54,9 @@ Result<Msgpack> read_msgpack(const ByteSource& source);
 /// The header of a GGUF file.
 struct GgufFrame {
   std::uint64_t tensors = 0;
-  std::uint64_t header_end = 0;  ///< before the padding to the data
-  std::string reaching;          ///< a word of a chat template that reaches for the interpreter; "" for none
-  std::uint64_t template_at = 0; ///< where that template is
+  std::uint64_t header_end = 0;   ///< before the padding to the data
+  std::string reaching;           ///< a word of a chat template that reaches for the interpreter; "" for none
+  std::uint64_t template_at = 0;  ///< where that template is
 };
 /// Walks it: keys, values, tensors. Fails with what is wrong.
 Result<GgufFrame> check_gguf(const ByteSource& source, const Limits& limits);

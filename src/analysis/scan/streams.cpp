@@ -39,7 +39,8 @@ bool has_kind(const pickle::Graph& graph, pickle::EventKind kind) {
 
 /// True when it does something that needs no loader's hook.
 bool acts_by_itself(const pickle::Graph& graph) {
-  return has_kind(graph, pickle::EventKind::import_) || has_kind(graph, pickle::EventKind::call) || has_kind(graph, pickle::EventKind::extension);
+  return has_kind(graph, pickle::EventKind::import_) || has_kind(graph, pickle::EventKind::call) ||
+         has_kind(graph, pickle::EventKind::extension);
 }
 
 /// Text that happens to start with a 'c' or a 'P': the first thing it would do is to import a module that no Python can have, or to hand
@@ -70,7 +71,8 @@ bool breaks_late(const pickle::Graph& graph, ByteView bytes) {
 
 /// By its extension a file for torch.load, pickle.load or the like.
 bool is_named_as_pickle(std::string_view file) {
-  constexpr std::string_view kExtensions[] = {"bin", "ckpt", "dat", "data", "dill", "joblib", "p", "pck", "pickle", "pkl", "pt", "pth", "sav"};
+  constexpr std::string_view kExtensions[] = {"bin", "ckpt",   "dat", "data", "dill", "joblib", "p",
+                                              "pck", "pickle", "pkl", "pt",   "pth",  "sav"};
   const std::size_t dot = file.rfind('.');
   return dot != std::string_view::npos && std::ranges::find(kExtensions, lowered(file.substr(dot + 1))) != std::end(kExtensions);
 }
@@ -131,7 +133,8 @@ void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_
   constexpr std::uint64_t kMostReadTwice = std::uint64_t{64} << 20;
   if (first_array) {
     pickle::Graph plain = pickle::parse(stream.bytes.view(), limits);
-    const bool told = !stream.nested.empty() && stream.nested[0].begin_offset() == *first_array && mixes_memos_only(plain, stream.nested[0]);
+    const bool told =
+        !stream.nested.empty() && stream.nested[0].begin_offset() == *first_array && mixes_memos_only(plain, stream.nested[0]);
     if (!told && acts(plain, *first_array)) stream.others.push_back({std::move(plain), *first_array});
   }
   if (!stream.graph.crosses_frame() || stream.bytes.view().size() > kMostReadTwice) return;
@@ -148,12 +151,15 @@ void Scanner::read_otherwise(Stream& stream, std::optional<std::uint64_t> first_
 Result<bool> Scanner::scan_as_pickle(const Piece& piece, Row row) {
   ASSAY_TRY(Stream stream, parse_at(piece, 0));
   const ByteView bytes = stream.bytes.view();
-  const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) || (piece.name.empty() && (!is_text(bytes) || is_named_as_pickle(file_name_)) && breaks_late(stream.graph, bytes));
-  const bool acts_otherwise = std::ranges::any_of(stream.others, [](const Stream::Reading& other) { return !other.graph.events().empty(); });
+  const bool marked = (bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{16}) ||
+                      (piece.name.empty() && (!is_text(bytes) || is_named_as_pickle(file_name_)) && breaks_late(stream.graph, bytes));
+  const bool acts_otherwise =
+      std::ranges::any_of(stream.others, [](const Stream::Reading& other) { return !other.graph.events().empty(); });
   if (!stream.graph.reached_stop() && stream.graph.events().empty() && !marked && !acts_otherwise) return false;
   if (is_text_after_all(stream.graph, bytes)) return false;
   // A picture's first bytes may hand a line to a hook before they break; what some other format begins with is taken for that.
-  if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && !is_text(bytes) && recognise(bytes).kind != "unknown") return false;
+  if (!stream.graph.reached_stop() && !marked && !acts_by_itself(stream.graph) && !is_text(bytes) && recognise(bytes).kind != "unknown")
+    return false;
   report_.members[row].kind = "pickle";
   ASSAY_CHECK(scan_streams(piece, row, 0, Layout::plain, std::move(stream)));
   return true;
@@ -253,12 +259,14 @@ void Scanner::note_broken(const Piece& piece, Row row, const Stream& stream) {
   const pickle::Graph& graph = stream.graph;
   if (stream.beyond_limit) {
     mark(row, Status::incomplete);
-    find(row, piece, Code::limit_exceeded, concat("the pickle is longer than the limit of ", limits_.pickle_bytes, " bytes"), graph.begin_offset());
+    find(row, piece, Code::limit_exceeded, concat("the pickle is longer than the limit of ", limits_.pickle_bytes, " bytes"),
+         graph.begin_offset());
     return;
   }
   if (graph.broken()) return take_error(row, piece, *graph.broken());
   if (graph.left_on_stack() != 0)
-    find(row, piece, Code::odd_header, concat(counted(graph.left_on_stack(), "item is", "items are"), " left on the stack at STOP"), graph.end_offset());
+    find(row, piece, Code::odd_header, concat(counted(graph.left_on_stack(), "item is", "items are"), " left on the stack at STOP"),
+         graph.end_offset());
 }
 
 // --- bytes that nothing explains --------------------------------------------------------------------------------------------
@@ -269,7 +277,9 @@ Result<void> Scanner::scan_gap(const Piece& piece, Row row, std::uint64_t begin,
   ASSAY_TRY(const bool blank, is_blank(piece.source, begin));
   if (blank) return {};
   mark(row, status);
-  find(row, piece, Code::unparsed_bytes, concat(counted(size - begin, "byte ", "bytes "), what, size - begin == 1 ? " is not parsed" : " are not parsed"), begin, size - begin);
+  find(row, piece, Code::unparsed_bytes,
+       concat(counted(size - begin, "byte ", "bytes "), what, size - begin == 1 ? " is not parsed" : " are not parsed"), begin,
+       size - begin);
   return search(piece, row, begin);
 }
 
@@ -335,7 +345,8 @@ Result<void> Scanner::scan_bytes(const Piece& piece, Row row, const pickle::Grap
     decoded.reserve(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const auto b = std::to_integer<unsigned>(bytes[i]);
-      if (b >= 0xc0 && i + 1 < bytes.size()) decoded.push_back(static_cast<std::byte>((b & 3) << 6 | (std::to_integer<unsigned>(bytes[++i]) & 0x3f)));
+      if (b >= 0xc0 && i + 1 < bytes.size())
+        decoded.push_back(static_cast<std::byte>((b & 3) << 6 | (std::to_integer<unsigned>(bytes[++i]) & 0x3f)));
       else decoded.push_back(bytes[i]);
     }
     memory = std::make_shared<MemorySource>(std::move(decoded));

@@ -26,9 +26,8 @@ namespace {
 
 // PROTO GLOBAL NEWOBJ REDUCE BUILD APPEND(S) SETITEM(S) MARK TUPLE(1-3) EMPTY_* LONG1 BININT(1,2) BINFLOAT NEWTRUE NEWFALSE NONE
 // BINUNICODE SHORT_BINSTRING BINPERSID BINGET BINPUT LONG_BINGET LONG_BINPUT STOP
-constexpr std::string_view kOpcodes(
-    "\x80"
-    "c\x81Rbaesu(t\x85\x86\x87)]}\x8f\x8aJKMG\x88\x89NXUQhqjr.");
+constexpr std::string_view kOpcodes("\x80"
+                                    "c\x81Rbaesu(t\x85\x86\x87)]}\x8f\x8aJKMG\x88\x89NXUQhqjr.");
 
 constexpr std::array<bool, 256> kKnown = [] {
   std::array<bool, 256> known{};

@@ -17,7 +17,7 @@ inline constexpr std::size_t kZipIdParts = 5, kLegacyIdParts = 6;
 std::optional<std::string> weights_only_refusal(const pickle::Graph& graph, ByteView stream, std::size_t id_parts);
 
 /// Why it would refuse the archive before it looks at data.pkl; nothing when it would not. `folder` is the archive's own, "archive/".
-Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource& source, const zip::Directory& directory, std::string_view folder,
-                                                                const Limits& limits);
+Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource& source, const zip::Directory& directory,
+                                                                std::string_view folder, const Limits& limits);
 
 }  // namespace assay::scan

@@ -12,8 +12,8 @@
 namespace assay::pickle {
 
 struct BufferedReading {
-  std::vector<std::byte> bytes;       ///< the stream without the bytes that are forgotten
-  std::uint64_t first_cut = 0;        ///< where the first of them was; up to there both readings are one
+  std::vector<std::byte> bytes;  ///< the stream without the bytes that are forgotten
+  std::uint64_t first_cut = 0;   ///< where the first of them was; up to there both readings are one
 };
 /// What such a reader takes from `stream`; nothing when all readers take the same. At most 64 frames are followed. Cost: linear in the
 /// stream for each.

@@ -92,10 +92,10 @@ struct Machine {
   std::size_t frame_end = 0;  // 0 outside frames
   int protocol = 0;           // the latest PROTO
   std::uint64_t long_digits = 0;
-  bool ended = false;  // by STOP or a broken rule
+  bool ended = false;            // by STOP or a broken rule
   const Graph* graph = nullptr;  // whose data this is; set with `raw`
   RawReader* raw = nullptr;
-  Tracer* tracer = nullptr;  ///< with `graph` set
+  Tracer* tracer = nullptr;            ///< with `graph` set
   std::uint64_t memo_index = kNoMemo;  ///< of the opcode at hand
   /// Steps over what a loader reads by other means behind the BUILD of `object`.
   void skip_raw(Node object);

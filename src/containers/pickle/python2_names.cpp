@@ -40,7 +40,9 @@ namespace {
 // Which lengths of modules there are by their first letter: nearly all names are of none, and that shows at once.
 constexpr auto kLengths = [] {
   std::array<std::uint64_t, 128> lengths{};
-  const auto enter = [&lengths](std::string_view module) { lengths[static_cast<unsigned char>(module[0])] |= std::uint64_t{1} << module.size(); };
+  const auto enter = [&lengths](std::string_view module) {
+    lengths[static_cast<unsigned char>(module[0])] |= std::uint64_t{1} << module.size();
+  };
   for (const auto& row : kNames) enter(key_of(row).first);
   for (const auto& row : kModules) enter(row.written);
   return lengths;

@@ -37,7 +37,8 @@ void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle) {
   for (const pickle::Event& event : graph.events()) {
     if (event.kind != pickle::EventKind::import_) continue;
     const GlobalName name = global_name(graph, event.node);
-    if (std::ranges::any_of(before, [&](const GlobalName& other) { return name.name == other.name && name.module == other.module; })) continue;
+    if (std::ranges::any_of(before, [&](const GlobalName& other) { return name.name == other.name && name.module == other.module; }))
+      continue;
     before[oldest++ % before.size()] = name;
     if (is_known_global(name) || !seen.insert(concat(name.module, " ", name.name)).second) continue;
     if (seen.size() > kNamedImports) return;

@@ -34,7 +34,8 @@ Result<ByteBlock> PickledBytes::load(const ByteSource&) const {
   const auto size = static_cast<std::size_t>(raw_.size);
   auto bytes = std::make_unique<std::byte[]>(size);
   copy_bytes(*graph_, raw_, {bytes.get(), size});
-  return ByteBlock(std::move(bytes), size, graph_->offset(raw_.node)).part(static_cast<std::size_t>(begin_), static_cast<std::size_t>(size_));
+  return ByteBlock(std::move(bytes), size, graph_->offset(raw_.node))
+      .part(static_cast<std::size_t>(begin_), static_cast<std::size_t>(size_));
 }
 
 std::optional<ByteView> bytes_in_file(const Graph& graph, const RawBytes& raw, ByteView in_file) {
@@ -44,9 +45,12 @@ std::optional<ByteView> bytes_in_file(const Graph& graph, const RawBytes& raw, B
   return in_file.slice(static_cast<std::size_t>(bytes.data() - in_file.data()), bytes.size());
 }
 
-bool is_embedded(const Graph& graph, Node n) { return kind_of(graph, n) == Kind::call && graph.is_call(n, "torch.storage", "_load_from_bytes"); }
+bool is_embedded(const Graph& graph, Node n) {
+  return kind_of(graph, n) == Kind::call && graph.is_call(n, "torch.storage", "_load_from_bytes");
+}
 
-Result<EmbeddedStorage> find_embedded(const std::shared_ptr<const Graph>& graph, Node bytes, ByteView in_file, Arena& arena, const Limits& limits) {
+Result<EmbeddedStorage> find_embedded(const std::shared_ptr<const Graph>& graph, Node bytes, ByteView in_file, Arena& arena,
+                                      const Limits& limits) {
   const auto raw = bytes == kNoNode ? std::nullopt : raw_bytes(*graph, bytes);
   if (!raw) return fail(Error(Code::malformed_tensor, "the storage's bytes are not bytes"));
   std::vector<std::byte> decoded;

@@ -42,6 +42,7 @@ struct EmbeddedStorage {
 };
 /// Reads the stream in a bytes node. Fails with `malformed-tensor` where there is none or its object is no storage, and as reading the
 /// stream does; never with `need-range`. Cost: that of the stream's pickles, of all the bytes where they do not stand in the file.
-Result<EmbeddedStorage> find_embedded(const std::shared_ptr<const Graph>& graph, Node bytes, ByteView in_file, Arena& arena, const Limits& limits);
+Result<EmbeddedStorage> find_embedded(const std::shared_ptr<const Graph>& graph, Node bytes, ByteView in_file, Arena& arena,
+                                      const Limits& limits);
 
 }  // namespace assay::formats::torch

@@ -96,7 +96,8 @@ void Reader::take_keys(const Graph& graph, Node list) {
     } else if (const auto number = integer_of(graph, item)) {
       keys_.push_back(arena_.text(decimal(*number)));
     } else {
-      if (!out_.broken) out_.broken = Error(Code::malformed_pickle, "the list of storages holds something that is no key").at(graph.offset(item));
+      if (!out_.broken)
+        out_.broken = Error(Code::malformed_pickle, "the list of storages holds something that is no key").at(graph.offset(item));
       return;
     }
     if (!seen.insert(keys_.back()).second)
@@ -191,9 +192,8 @@ Result<std::optional<std::uint64_t>> Reader::size_of(std::size_t i, std::uint64_
 void Reader::compare(std::size_t i, std::uint64_t count) {
   const Claim& claim = claims_[i];
   if (!claim.known() || count == claim.numel) return;
-  Finding finding(Code::storage_size_mismatch,
-                  concat("storage ", quote(keys_[i]), " has ", counted(count, "element", "elements"), ", the pickle claims ", claim.numel,
-                         "; torch.load refuses that"));
+  Finding finding(Code::storage_size_mismatch, concat("storage ", quote(keys_[i]), " has ", counted(count, "element", "elements"),
+                                                      ", the pickle claims ", claim.numel, "; torch.load refuses that"));
   finding.where.offset = at_;
   finding.facts = {{"claimed", claim.nbytes()}, {"stored", checked_mul(count, claim.width).value_or(kBeyond)}};
   out_.findings.push_back(std::move(finding));
@@ -245,7 +245,9 @@ Result<bool> Reader::step(std::size_t i) {
   }
   ASSAY_TRY(const auto size, size_of(i, data, elements));
   if (!size) {
-    stop(i, Error(Code::bad_header, concat("nothing tells how large the elements of storage ", quote(keys_[i]), " are, so what follows cannot be found")).at(at_));
+    stop(i, Error(Code::bad_header,
+                  concat("nothing tells how large the elements of storage ", quote(keys_[i]), " are, so what follows cannot be found"))
+                .at(at_));
     return false;
   }
   compare(i, elements);
@@ -269,7 +271,8 @@ Result<void> Reader::walk() {
 
 Result<LegacyStream> Reader::run() {
   ASSAY_TRY(const PickleAt magic, small_pickle("the magic number"));
-  if (!is_legacy_magic(*magic.graph)) return fail(Error(Code::bad_header, "no legacy torch.save stream: its magic number is missing").at(magic.bytes.offset()));
+  if (!is_legacy_magic(*magic.graph))
+    return fail(Error(Code::bad_header, "no legacy torch.save stream: its magic number is missing").at(magic.bytes.offset()));
   ASSAY_TRY(const PickleAt protocol, small_pickle("the protocol version"));
   const auto version = integer_of(*protocol.graph, protocol.graph->root());
   if (version != kProtocol) {
@@ -308,7 +311,8 @@ bool is_legacy_magic(const Graph& graph) {
   return kind_of(graph, root) == Kind::big_integer && graph.bytes(root).text() == kMagic;
 }
 
-Result<LegacyStream> read_legacy_stream(const ByteSource& source, std::uint64_t begin, std::uint64_t end, Arena& arena, const Limits& limits) {
+Result<LegacyStream> read_legacy_stream(const ByteSource& source, std::uint64_t begin, std::uint64_t end, Arena& arena,
+                                        const Limits& limits) {
   return Reader(source, begin, end, arena, limits).run();
 }
 

@@ -24,21 +24,22 @@ namespace assay::formats::torch {
 struct LegacyStream {
   PickleAt object;
   StreamStorages storages;
-  std::vector<Finding> findings;     ///< sizes that disagree, keys that nothing uses
+  std::vector<Finding> findings;  ///< sizes that disagree, keys that nothing uses
   /// Why the object or what follows it is not all there; what was found before it counts.
   std::optional<Error> broken;
-  std::string cut;                   ///< where a file that ends too early ends: "8 of 16 bytes into storage '140'"
-  std::uint64_t missing = 0;         ///< bytes, as far as the persistent ids tell
-  std::uint64_t end = 0;             ///< absolute: just behind the last storage; without meaning when broken or cut
+  std::string cut;            ///< where a file that ends too early ends: "8 of 16 bytes into storage '140'"
+  std::uint64_t missing = 0;  ///< bytes, as far as the persistent ids tell
+  std::uint64_t end = 0;      ///< absolute: just behind the last storage; without meaning when broken or cut
 };
 
 /// True when the pickle is the number that a legacy stream starts with.
 bool is_legacy_magic(const Graph& graph);
 
-/// Reads the stream in [begin, end). Data is passed over; a storage's count that is not at hand (`need-range`) is taken from its persistent id
-/// where all of them together fill the file exactly. Texts live in `arena` or in the object's graph. Fails with `bad-header` when it does
-/// not start with the magic number, `truncated` or `malformed-pickle` when it breaks before the object, and as reading does.
+/// Reads the stream in [begin, end). Data is passed over; a storage's count that is not at hand (`need-range`) is taken from its persistent
+/// id where all of them together fill the file exactly. Texts live in `arena` or in the object's graph. Fails with `bad-header` when it
+/// does not start with the magic number, `truncated` or `malformed-pickle` when it breaks before the object, and as reading does.
 /// Precondition: begin <= end <= source.size().
-Result<LegacyStream> read_legacy_stream(const ByteSource& source, std::uint64_t begin, std::uint64_t end, Arena& arena, const Limits& limits);
+Result<LegacyStream> read_legacy_stream(const ByteSource& source, std::uint64_t begin, std::uint64_t end, Arena& arena,
+                                        const Limits& limits);
 
 }  // namespace assay::formats::torch

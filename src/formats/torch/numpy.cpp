@@ -28,9 +28,9 @@ constexpr struct {
   std::string_view code;
   DType dtype;
 } kTypeCodes[] = {
-    {"b1", DType::bool_}, {"?", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16},   {"u2", DType::u16},
-    {"i4", DType::i32},   {"u4", DType::u32}, {"i8", DType::i64}, {"u8", DType::u64},   {"f2", DType::f16},
-    {"f4", DType::f32},   {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
+    {"b1", DType::bool_}, {"?", DType::bool_}, {"i1", DType::i8},  {"u1", DType::u8},  {"i2", DType::i16},
+    {"u2", DType::u16},   {"i4", DType::i32},  {"u4", DType::u32}, {"i8", DType::i64}, {"u8", DType::u64},
+    {"f2", DType::f16},   {"f4", DType::f32},  {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
 };
 
 NamedType read_type(const Graph& graph, Node n) {

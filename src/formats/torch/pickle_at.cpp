@@ -23,8 +23,8 @@ std::uint64_t needed_bytes(const PickleAt& pickle) {
 
 }  // namespace
 
-Result<PickleAt> read_pickle_at(const ByteSource& source, std::uint64_t offset, std::uint64_t end, const Limits& limits, std::uint64_t window,
-                                bool with_arrays) {
+Result<PickleAt> read_pickle_at(const ByteSource& source, std::uint64_t offset, std::uint64_t end, const Limits& limits,
+                                std::uint64_t window, bool with_arrays) {
   // One byte more than the limit, so that the parser sees it exceeded.
   const std::uint64_t most = std::min(end - offset, checked_add(limits.pickle_bytes, 1).value_or(limits.pickle_bytes));
   std::uint64_t size = std::min(most, window - offset % window);
@@ -33,7 +33,8 @@ Result<PickleAt> read_pickle_at(const ByteSource& source, std::uint64_t offset, 
     PickleAt pickle;
     pickle.bytes = block.view();
     joblib::ArrayReader arrays(limits);
-    pickle.graph = std::make_shared<const Graph>(with_arrays ? pickle::parse(std::move(block), limits, arrays) : pickle::parse(std::move(block), limits));
+    pickle.graph = std::make_shared<const Graph>(with_arrays ? pickle::parse(std::move(block), limits, arrays)
+                                                             : pickle::parse(std::move(block), limits));
     const auto& broken = pickle.graph->broken();
     // A stream that comes to its STOP needs no more, even if it complained of a frame that is longer than itself.
     const bool short_of = broken && broken->code() == Code::truncated && !pickle.graph->reached_stop();

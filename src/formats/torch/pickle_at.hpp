@@ -21,8 +21,9 @@ struct PickleAt {
 inline constexpr std::uint64_t kPickleWindow = 65536;
 inline constexpr std::uint64_t kSmallPickleWindow = 512;  ///< for many small pickles with data between them
 
-/// Parses the pickle at `offset`, reading more and more of [offset, end) until its STOP or limits.pickle_bytes. `with_arrays`: arrays that joblib
-/// put between the opcodes are passed over. Precondition: offset <= end <= source.size(). Fails only as reading does. Cost: at most about twice the pickle's own size.
+/// Parses the pickle at `offset`, reading more and more of [offset, end) until its STOP or limits.pickle_bytes. `with_arrays`: arrays that
+/// joblib put between the opcodes are passed over. Precondition: offset <= end <= source.size(). Fails only as reading does. Cost: at most
+/// about twice the pickle's own size.
 Result<PickleAt> read_pickle_at(const ByteSource& source, std::uint64_t offset, std::uint64_t end, const Limits& limits,
                                 std::uint64_t window = kPickleWindow, bool with_arrays = false);
 

@@ -24,7 +24,8 @@ class ListedNumbers final : public Producer {
     auto bytes = std::make_unique<std::byte[]>(n * sizeof(double));
     for (std::size_t i = 0; i < n; ++i) {
       const Node item = graph_->item(list_, i);
-      store_le(bytes.get() + i * sizeof(double), graph_->kind(item) == Kind::real ? graph_->real(item) : static_cast<double>(graph_->integer(item)));
+      store_le(bytes.get() + i * sizeof(double),
+               graph_->kind(item) == Kind::real ? graph_->real(item) : static_cast<double>(graph_->integer(item)));
     }
     return ByteBlock(std::move(bytes), n * sizeof(double), graph_->offset(list_));
   }

@@ -47,9 +47,9 @@ struct Part {
 struct TensorNodes {
   Node storage = kNoNode;  ///< a persistent id, or the storage in another form; kNoNode for a meta tensor
   Node offset = kNoNode, size = kNoNode, stride = kNoNode;
-  Node dtype = kNoNode;  ///< a dtype that outranks the storage's
+  Node dtype = kNoNode;      ///< a dtype that outranks the storage's
   Node quantizer = kNoNode;  ///< (qscheme, scale, zero point) or (qscheme, scales, zero points, axis)
-  bool meta = false;     ///< no data by design
+  bool meta = false;         ///< no data by design
   bool conj = false;
   bool neg = false;
 };

@@ -372,7 +372,8 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   const std::uint64_t needed = bits_to_bytes(*end_bits);
   if (needed > available) {
     if (needed <= claimed && own_ == nullptr && source_.is_cut(id.key)) {
-      return Error(Code::truncated, concat("the file ends ", storage.nbytes, " bytes into storage ", quote(id.key), "; the tensor needs ", needed))
+      return Error(Code::truncated,
+                   concat("the file ends ", storage.nbytes, " bytes into storage ", quote(id.key), "; the tensor needs ", needed))
           .expected_found(needed, storage.nbytes);
     }
     const bool lie = claimed > storage.nbytes && needed <= claimed;

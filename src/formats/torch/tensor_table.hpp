@@ -46,10 +46,10 @@ class StorageSource {
 /// Where the pickle that is being collected stands.
 struct PickleInfo {
   std::shared_ptr<const Graph> graph;
-  std::uint32_t file = 0;   ///< index into Checkpoint::files
-  std::string_view member;  ///< "archive/data.pkl"; "" where the file itself is the pickle
+  std::uint32_t file = 0;        ///< index into Checkpoint::files
+  std::string_view member;       ///< "archive/data.pkl"; "" where the file itself is the pickle
   bool shared_storages = false;  ///< other pickles use its storages too, so that unused bytes cannot be told
-  ByteView in_file;         ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
+  ByteView in_file;              ///< the pickle's bytes where they stand in the file as such; empty when they were inflated
 };
 
 class TensorTable {
@@ -114,7 +114,7 @@ class TensorTable {
   const Graph& graph_;
   StorageSource& source_;
   const Limits& limits_;
-  TensorSpec spec_;  // of the tensor in hand; reused, so that a tensor costs no allocation
+  TensorSpec spec_;       // of the tensor in hand; reused, so that a tensor costs no allocation
   Entry* own_ = nullptr;  // of the tensor in hand, where its storage is not one of the container's
   std::unordered_map<std::string_view, Entry> entries_;
   std::unordered_map<Node, Embedded> embedded_;  // by the node of the bytes

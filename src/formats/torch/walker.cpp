@@ -14,8 +14,8 @@ namespace assay::formats::torch {
 
 namespace {
 
-constexpr std::uint64_t kFreeVisits = 100'000;                  // allowance for shared containers, beyond the graph's own size
-constexpr std::uint64_t kBytesPerVisit = 16;                    // bytes that cost as much to look at as a visit
+constexpr std::uint64_t kFreeVisits = 100'000;  // allowance for shared containers, beyond the graph's own size
+constexpr std::uint64_t kBytesPerVisit = 16;    // bytes that cost as much to look at as a visit
 // All names and keys together: what few bytes of a file name over and over must not cost much more than they do.
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20, kFreeNameBytes = std::uint64_t{16} << 20, kNameBytesPerByte = 16;
 constexpr std::size_t kMetadataEntries = 100'000;
@@ -37,14 +37,8 @@ std::uint64_t most_name_bytes(const Graph& graph) {
 }  // namespace
 
 Walker::Walker(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& storages, const Limits& limits, std::string_view prefix)
-    : checkpoint_(checkpoint),
-      pickle_(pickle),
-      graph_(*pickle.graph),
-      limits_(limits),
-      table_(checkpoint, pickle, storages, limits),
-      on_path_(graph_.node_count()),
-      seen_(graph_.node_count()),
-      path_(prefix),
+    : checkpoint_(checkpoint), pickle_(pickle), graph_(*pickle.graph), limits_(limits), table_(checkpoint, pickle, storages, limits),
+      on_path_(graph_.node_count()), seen_(graph_.node_count()), path_(prefix),
       first_tensor_(static_cast<std::uint32_t>(checkpoint.tensors.size())),
       budget_(2 * std::uint64_t{graph_.node_count()} + (graph_.end_offset() - graph_.begin_offset()) / kBytesPerVisit + kFreeVisits),
       name_budget_(most_name_bytes(*pickle.graph)) {
@@ -374,7 +368,8 @@ void Walker::count_distributed(const Rebuilt& rebuilt) {
 
 void Walker::finish() {
   if (distributed_ != 0) {
-    Finding finding(Code::opaque_object, concat("one rank's parts of ", counted(distributed_, "distributed tensor", "distributed tensors"), " are here; ", first_distributed_));
+    Finding finding(Code::opaque_object, concat("one rank's parts of ", counted(distributed_, "distributed tensor", "distributed tensors"),
+                                                " are here; ", first_distributed_));
     finding.where.member = pickle_.member;
     finding.facts = {{"tensors", distributed_}};
     checkpoint_.add(std::move(finding));

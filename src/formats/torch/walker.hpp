@@ -67,11 +67,11 @@ class Walker {
   Origin origin_{kNoNode, kNoNode};
   std::string path_;
   std::string label_;
-  std::uint64_t distributed_ = 0;   // tensors that this file holds a part of
+  std::uint64_t distributed_ = 0;  // tensors that this file holds a part of
   std::string first_distributed_;
   std::uint32_t first_tensor_;  // those before it are another pickle's
-  std::uint64_t budget_;       // visits beyond which a container is not listed a second time
-  std::uint64_t name_budget_;  // bytes of composed names
+  std::uint64_t budget_;        // visits beyond which a container is not listed a second time
+  std::uint64_t name_budget_;   // bytes of composed names
 };
 
 }  // namespace assay::formats::torch

@@ -31,7 +31,8 @@ struct StoragePlace {
 inline constexpr StoragePlace kStoragePlaces[] = {{"data/", ""}, {"tensors/", ""}, {".data/", ".storage"}, {".data/", ""}};
 
 /// Storages as records, at the first of `places` that has one.
-std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places = kStoragePlaces,
+std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena,
+                                                 std::span<const StoragePlace> places = kStoragePlaces,
                                                  std::uint64_t* lost_bytes = nullptr);
 
 /// "byteorder" and "version": what odd ones say becomes a finding. Fails only with `need-range`.
@@ -40,8 +41,8 @@ Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint);
 struct PickleOptions {
   std::string_view prefix = {};  ///< before every name
   std::span<const StoragePlace> places = kStoragePlaces;
-  bool shared_storages = false;  ///< other pickles use them too: what one leaves unused says nothing
-  bool further = false;  ///< not the first pickle: `values` and `node_tensors` stay as they are
+  bool shared_storages = false;         ///< other pickles use them too: what one leaves unused says nothing
+  bool further = false;                 ///< not the first pickle: `values` and `node_tensors` stay as they are
   std::uint64_t* lost_bytes = nullptr;  ///< what storages lack that the archive ends before or in is added here
 };
 /// Parses the member and lists what is in it. Fails where nothing of it can be listed.

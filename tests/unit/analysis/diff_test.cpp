@@ -48,7 +48,8 @@ struct Subject {
   Checkpoint checkpoint;
   Numbers shape, stride;
 
-  Subject(DType dtype, std::shared_ptr<ByteSource> source, Numbers shape_, Numbers stride_ = {}) : shape(std::move(shape_)), stride(std::move(stride_)) {
+  Subject(DType dtype, std::shared_ptr<ByteSource> source, Numbers shape_, Numbers stride_ = {})
+      : shape(std::move(shape_)), stride(std::move(stride_)) {
     Storage storage;
     storage.nbytes = source->size();
     checkpoint.files.push_back({"file", source->size(), std::move(source)});
@@ -168,16 +169,19 @@ TEST(Diff, WideIntegersAreExact) {
   const Difference found = compare(a, b);
   EXPECT_EQ(found.changed_elements, 2u);
   EXPECT_EQ(found.max_abs, 0x1p64);
-  Subject c(DType::u64, bytes_of(std::vector<std::uint64_t>{~0ull}), {1}), d(DType::u64, bytes_of(std::vector<std::uint64_t>{~0ull - 1}), {1});
+  Subject c(DType::u64, bytes_of(std::vector<std::uint64_t>{~0ull}), {1}),
+      d(DType::u64, bytes_of(std::vector<std::uint64_t>{~0ull - 1}), {1});
   EXPECT_EQ(compare(c, d).max_abs, 1.0);
 }
 
 TEST(Diff, ComplexElementsChangeByEitherPart) {
-  Subject a(DType::c64, bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6}), {3}), b(DType::c64, bytes_of(std::vector<float>{1, 9, 3, 4, 6, 7}), {3});
+  Subject a(DType::c64, bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6}), {3}),
+      b(DType::c64, bytes_of(std::vector<float>{1, 9, 3, 4, 6, 7}), {3});
   const Difference found = compare(a, b);
   EXPECT_EQ(found.changed_elements, 2u);
   EXPECT_EQ(found.max_abs, 7.0);
-  Subject real(DType::f32, bytes_of(std::vector<float>{1, 3, 5}), {3}), imaginary(DType::c64, bytes_of(std::vector<float>{1, 0, 3, 0, 5, 1}), {3});
+  Subject real(DType::f32, bytes_of(std::vector<float>{1, 3, 5}), {3}),
+      imaginary(DType::c64, bytes_of(std::vector<float>{1, 0, 3, 0, 5, 1}), {3});
   EXPECT_EQ(compare(real, imaginary).changed_elements, 1u);
   EXPECT_EQ(compare(imaginary, real).max_abs, 1.0);
 }
@@ -191,7 +195,8 @@ TEST(Diff, ConjugateViewsCompareByValue) {
 }
 
 TEST(Diff, UlpsCrossZero) {
-  Subject a(DType::bf16, bytes_of(std::vector<std::uint16_t>{0x0001, 0x3f80}), {2}), b(DType::bf16, bytes_of(std::vector<std::uint16_t>{0x8002, 0x3f81}), {2});
+  Subject a(DType::bf16, bytes_of(std::vector<std::uint16_t>{0x0001, 0x3f80}), {2}),
+      b(DType::bf16, bytes_of(std::vector<std::uint16_t>{0x8002, 0x3f81}), {2});
   EXPECT_EQ(compare(a, b).max_ulps, 3u);
   Subject c(DType::f8_e8m0, Bytes{std::byte{10}}, {1}), d(DType::f8_e8m0, Bytes{std::byte{200}}, {1});
   EXPECT_EQ(compare(c, d).max_ulps, 190u);
@@ -199,7 +204,8 @@ TEST(Diff, UlpsCrossZero) {
 
 TEST(Diff, ExtremeMagnitudesNeitherOverflowNorVanish) {
   for (const double unit : {1e300, 1e-300, 1.0}) {
-    Subject a(DType::f64, bytes_of(std::vector<double>{3 * unit, 4 * unit}), {2}), b(DType::f64, bytes_of(std::vector<double>{3 * unit, -4 * unit}), {2});
+    Subject a(DType::f64, bytes_of(std::vector<double>{3 * unit, 4 * unit}), {2}),
+        b(DType::f64, bytes_of(std::vector<double>{3 * unit, -4 * unit}), {2});
     const Difference found = compare(a, b);
     EXPECT_DOUBLE_EQ(*found.rel_l2, 8.0 / 5) << unit;
     EXPECT_DOUBLE_EQ(*found.cosine, -7.0 / 25) << unit;
@@ -237,13 +243,15 @@ TEST(Diff, LongTensorsMatchTheReference) {
 }
 
 TEST(Diff, StridesAreFollowed) {
-  Subject a(DType::f32, bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6}), {2, 3}), b(DType::f32, bytes_of(std::vector<float>{1, 4, 2, 5, 3, 6}), {2, 3}, {1, 2});
+  Subject a(DType::f32, bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6}), {2, 3}),
+      b(DType::f32, bytes_of(std::vector<float>{1, 4, 2, 5, 3, 6}), {2, 3}, {1, 2});
   EXPECT_TRUE(compare(a, b).same_bytes);
 }
 
 TEST(Diff, RepeatedElementsAreReadOnceAndCountedOften) {
   const std::uint64_t many = std::uint64_t{1} << 40;
-  Subject a(DType::f32, bytes_of(std::vector<float>{1, 2}), {many, 2}, {0, 1}), b(DType::f32, bytes_of(std::vector<float>{1, 3}), {many, 2}, {0, 1});
+  Subject a(DType::f32, bytes_of(std::vector<float>{1, 2}), {many, 2}, {0, 1}),
+      b(DType::f32, bytes_of(std::vector<float>{1, 3}), {many, 2}, {0, 1});
   const Difference found = compare(a, b);
   EXPECT_EQ(found.changed_elements, many);
   EXPECT_EQ(found.max_abs, 1.0);

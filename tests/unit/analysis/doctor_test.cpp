@@ -68,7 +68,12 @@ TEST(Doctor, WarnsOfANormThatShutsOffItsLayer) {
   }
   const auto findings = examined(builder);
   ASSERT_FALSE(findings.empty());
-  EXPECT_NE(std::ranges::find_if(findings, [](const Finding& f) { return f.code == Code::all_zero && f.severity == Severity::warning && f.message == "'h.2.norm.weight' is all 0"; }), findings.end());
+  EXPECT_NE(std::ranges::find_if(findings,
+                                 [](const Finding& f) {
+                                   return f.code == Code::all_zero && f.severity == Severity::warning &&
+                                          f.message == "'h.2.norm.weight' is all 0";
+                                 }),
+            findings.end());
 }
 
 TEST(Doctor, PlacesWhatIsNotFinite) {

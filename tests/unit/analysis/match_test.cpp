@@ -100,7 +100,9 @@ TEST(Match, APrefixThatTheNamesShareIsFound) {
   EXPECT_TRUE(match_names(x.checkpoint, y.checkpoint).pairs.empty());
 }
 
-TEST(Match, OtherLayersAreNotTakenForEachOther) { EXPECT_TRUE(by_prefix({"layers.3.w", "layers.3.b"}, {"layers.4.w", "layers.4.b"}).empty()); }
+TEST(Match, OtherLayersAreNotTakenForEachOther) {
+  EXPECT_TRUE(by_prefix({"layers.3.w", "layers.3.b"}, {"layers.4.w", "layers.4.b"}).empty());
+}
 
 TEST(Match, PlainNamesKeepTheirLastComponent) {
   EXPECT_EQ(plain_name("module._orig_mod.model.x", false), "model.x");
@@ -128,7 +130,8 @@ std::vector<std::optional<ContentHash>> hashes_of(const Model& model, const std:
 }
 
 TEST(Match, ContentFindsRenamedTensors) {
-  const Model a({{"p", {4}, 1}, {"q", {4}, 2}, {"r", {2, 2}, 1}, {"s", {3}, 1}}), b({{"x", {2, 2}, 1}, {"y", {4}, 2}, {"z", {4}, 7}, {"v", {4}, 1}});
+  const Model a({{"p", {4}, 1}, {"q", {4}, 2}, {"r", {2, 2}, 1}, {"s", {3}, 1}}),
+      b({{"x", {2, 2}, 1}, {"y", {4}, 2}, {"z", {4}, 7}, {"v", {4}, 1}});
   Matching matching = match_names(a.checkpoint, b.checkpoint);
   const ContentCandidates candidates = content_candidates(matching, a.checkpoint, b.checkpoint);
   EXPECT_EQ(candidates.a.size(), 3u);  // nothing of B has the shape of s

@@ -10,28 +10,19 @@
 
 #include "base/text.hpp"
 #include "checkpoint_builder.hpp"
+#include "config_testing.hpp"
 #include "model/synthetic.hpp"
 
 namespace assay::analysis {
 namespace {
 
 using testing::CheckpointBuilder;
+using testing::config_of;
 using testing::has_code;
 using Shape = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t kHidden = 8, kInner = 12, kExperts = 4;
 const Shape kUp = {kInner, kHidden}, kDown = {kHidden, kInner}, kRouter = {kExperts, kHidden};
-
-ModelConfig config_of(std::string_view json) {
-  SourceSet set("set", "model.safetensors");
-  const auto bytes = std::as_bytes(std::span(json));
-  set.add("config.json", std::make_shared<MemorySource>(std::vector<std::byte>(bytes.begin(), bytes.end())));
-  Findings findings;
-  auto config = read_model_config(set, Checkpoint(), findings);
-  EXPECT_TRUE(config.has_value());
-  EXPECT_TRUE(findings.empty());
-  return config ? *std::move(config) : ModelConfig{};
-}
 
 struct Found {
   Moe moe;
@@ -111,7 +102,9 @@ TEST(FindExperts, KnowsOneTensorPerExpert) {
       {"model.layers.3.block_sparse_moe",
        "model.layers.3.block_sparse_moe.primary_router.weight",
        {{"experts.#.up.weight", false}, {"experts.#.gate.weight", false}, {"experts.#.down.weight", true}}},
-      {"model.layers.3.mlp", "model.layers.3.mlp.router.gate.weight", {{"experts.#.up_proj.weight", false}, {"experts.#.down_proj.weight", true}}},
+      {"model.layers.3.mlp",
+       "model.layers.3.mlp.router.gate.weight",
+       {{"experts.#.up_proj.weight", false}, {"experts.#.down_proj.weight", true}}},
       {"blk.3", "blk.3.ffn_gate_inp.weight", {{"ffn_gate.#.weight", false}, {"ffn_up.#.weight", false}, {"ffn_down.#.weight", true}}},
   };
   for (const Family& family : families) {
@@ -236,7 +229,8 @@ TEST(FindExperts, LeavesOtherNamesAlone) {
       {{"l.0.shared_mlp.input_linear.weight", kUp}, {"l.0.block_sparse_moe.router.layer.weight", {1, 8}}},
       {{"l.0.mlp.experts.0.up_proj.weight", kUp}, {"l.0.mlp.experts.0.down_proj.weight", kDown}},
       {{"l.0.mlp.experts.0.w1.lora_A.weight", kUp}, {"l.0.mlp.experts.1.w1.lora_A.weight", kUp}},
-      {{"l.mlp.experts.experts.linear_fc1.weight", {3, kExperts, kInner, kHidden}}, {"l.mlp.experts.experts.linear_fc2.weight", {3, kExperts, kHidden, kInner}}},
+      {{"l.mlp.experts.experts.linear_fc1.weight", {3, kExperts, kInner, kHidden}},
+       {"l.mlp.experts.experts.linear_fc2.weight", {3, kExperts, kHidden, kInner}}},
       {{"l.0.mlp.experts.99999999999.w1.weight", kUp}, {"l.0.mlp.experts.01.w1.weight", kUp}},
   };
   for (const auto& model : models) {
@@ -470,30 +464,6 @@ TEST(MeasureExperts, SeesThePairsOfTheSyntheticModel) {
     EXPECT_TRUE(layer.dead.empty());
     EXPECT_TRUE(layer.identical.empty());
   }
-}
-
-TEST(ModelConfigFile, TakesTheOutermostOfManySpellings) {
-  const ModelConfig config = config_of(R"({"architectures": ["A"], "vision_config": {"num_experts": 2, "tie_word_embeddings": true},
-      "text_config": {"moe_topk": [6, 6], "num_hidden_layers": 7, "tie_word_embeddings": false}, "ffn_config": {"moe_num_experts": 16}})");
-  EXPECT_EQ(config.experts->value, 16u);
-  EXPECT_EQ(config.experts->key, "ffn_config.moe_num_experts");
-  EXPECT_EQ(config.top_k->value, 6u);
-  EXPECT_EQ(config.layers->value, 7u);
-  EXPECT_EQ(config.tie_word_embeddings, false);
-  EXPECT_EQ(config.architectures, std::vector<std::string>{"A"});
-  EXPECT_EQ(config_of(R"({"moe_num_experts": [64, 64]})").experts->value, 128u);
-  EXPECT_EQ(config_of(R"({"model_type": "switch_transformers"})").top_k->value, 1u);
-  EXPECT_FALSE(config_of(R"({"num_experts": null, "n_routed_experts": 0})").experts.has_value());
-}
-
-TEST(ModelConfigFile, IsAFindingWhenItIsBroken) {
-  SourceSet set("set", "");
-  set.add("config.json", std::make_shared<MemorySource>(std::vector<std::byte>(3, std::byte{'{'})));
-  Findings findings;
-  const auto config = read_model_config(set, Checkpoint(), findings);
-  ASSERT_TRUE(config.has_value());
-  EXPECT_TRUE(config->file.empty());
-  EXPECT_TRUE(findings.has(Code::bad_metadata));
 }
 
 }  // namespace

@@ -5,24 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "unit/analysis/scan_helpers.hpp"
+#include "unit/analysis/scan_case.hpp"
 
 namespace assay::scan {
 namespace {
 
 using namespace assay::testing;
-
-constexpr auto kClean = Verdict::clean, kUnknown = Verdict::unknown;
-constexpr auto kDanger = Verdict::dangerous;
-constexpr auto kComplete = Status::complete, kMalformed = Status::malformed, kIncomplete = Status::incomplete;
-
-struct Case {
-  const char* name;
-  std::string bytes;
-  Verdict verdict;
-  Status status;
-};
-void PrintTo(const Case& row, std::ostream* out) { *out << row.name; }
 
 std::string torch_text(std::string_view object) { return text_of(torch_zip(object).build_torch()); }
 
@@ -51,13 +39,6 @@ std::string zlib_text(std::string_view data) {
   return out;
 }
 
-/// What Python's lzma and bz2 modules gave, as hexadecimal text.
-std::string hex_text(std::string_view hex) {
-  std::string out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
-  return out;
-}
-
 std::string npy_text(std::string_view descr, std::string_view shape, std::string_view data) {
   std::string header = "{'descr': " + std::string(descr) + ", 'fortran_order': False, 'shape': " + std::string(shape) + ", }\n";
   return "\x93NUMPY\x01"s + "\0"s + le(header.size(), 2) + header + std::string(data);
@@ -74,7 +55,8 @@ const std::string kTextPickle = "cos\nsystem\n(S'true'\ntR.";
 
 /// A header whose length is the opcode UNICODE, which takes it up to its line's end; the tensor's bytes go on as opcodes.
 std::string pickled_safetensors(std::string_view opcodes) {
-  std::string header = "{\"w\":{\"dtype\":\"U8\",\"shape\":[" + std::to_string(opcodes.size()) + "],\"data_offsets\":[0," + std::to_string(opcodes.size()) + "]}";
+  std::string header = "{\"w\":{\"dtype\":\"U8\",\"shape\":[" + std::to_string(opcodes.size()) + "],\"data_offsets\":[0," +
+                       std::to_string(opcodes.size()) + "]}";
   header += std::string('V' - header.size() - 2, ' ') + "\n}";
   return le(header.size(), 8) + header + std::string(opcodes);
 }
@@ -94,51 +76,6 @@ std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t
   return text + std::string(32, '\1');
 }
 
-std::string dtype(std::string_view code, int flags = 0) {
-  return stack_global("numpy", "dtype") + short_text(code) + "\x89\x88\x87R" + "(K\3" + short_text("<") + "NNNJ" + le(0xffffffff, 4) + "J" + le(0xffffffff, 4) + "K" +
-         le(static_cast<std::uint64_t>(flags), 1) + "tb";
-}
-/// An instance of joblib's wrapper without attributes, as joblib makes it.
-std::string wrapper_object() { return stack_global("joblib.numpy_pickle", "NumpyArrayWrapper") + ")\x81"; }
-/// A joblib wrapper of `n` elements with its BUILD; the bytes follow.
-std::string wrapper_of(std::string_view type, int n, std::string_view object) {
-  return std::string(object) + "}(" + short_text("subclass") + stack_global("numpy", "ndarray") + short_text("shape") + "K" + le(static_cast<std::uint64_t>(n), 1) +
-         "\x85" + short_text("order") + short_text("C") + short_text("dtype") + std::string(type) + short_text("allow_mmap") + "\x88" + "ub";
-}
-std::string wrapper(std::string_view code, int n) { return wrapper_of(dtype(code), n, wrapper_object()); }
-
-/// Two names in the memo that are harmless, and a pickle that takes what it calls from its own memo: for who keeps the first memo it calls
-/// collections.OrderedDict.
-const std::string kOtherMemo = short_text("collections") + "\x94" + "0" + short_text("OrderedDict") + "\x94" + "0";
-const std::string kOwnMemo = proto(4) + short_text("os") + "\x94" + "0" + short_text("getcwd") + "\x94" + "0" + "h\0h\1\x93)R."s;
-
-/// A structured type with a field of its own type.
-std::string endless_dtype() {
-  return stack_global("numpy", "dtype") + short_text("V8") + "\x89\x88\x87R\x94(K\3" + short_text("|") + "NN}" + short_text("a") + "h\0K\0\x86sK\x08K\1K\0tb"s;
-}
-/// Twelve types, each with a dozen fields of the one before.
-std::string many_dtypes() {
-  std::string types = dtype("f4") + "\x94";
-  for (int level = 0; level < 12; ++level) {
-    types += "0" + stack_global("numpy", "dtype") + short_text("V8") + "\x89\x88\x87R(K\3" + short_text("|") + "NN}(";
-    for (int i = 0; i < 12; ++i) types += short_text("f" + std::to_string(i)) + "h" + le(static_cast<std::uint64_t>(level), 1) + "K\0\x86"s;
-    types += "uK\x08K\1K\0tb\x94"s;
-  }
-  return types + "0";
-}
-
-/// joblib.dump({'a': numpy.array([1, None], dtype=object)}), written by joblib 1.6.
-std::string joblib_objects() {
-  return hex_text(
-      "800495d7000000000000007d948c0161948c136a6f626c69622e6e756d70795f7069636b6c65948c114e756d70794172726179577261707065729493"
-      "942981947d94288c08737562636c617373948c056e756d7079948c076e6461727261799493948c057368617065944b0285948c056f72646572948c01"
-      "43948c0564747970659468088c0564747970659493948c024f3894898887945294284b038c017c944e4e4e4affffffff4affffffff4b3f7494628c0a"
-      "616c6c6f775f6d6d617094898c1b6e756d70795f61727261795f616c69676e6d656e745f6279746573944b1075628005958d000000000000008c166e"
-      "756d70792e5f636f72652e6d756c74696172726179948c0c5f7265636f6e7374727563749493948c056e756d7079948c076e6461727261799493944b"
-      "0085944301629487945294284b014b02859468038c0564747970659493948c024f3894898887945294284b038c017c944e4e4e4affffffff4affffff"
-      "ff4b3f749462895d94284b014e657494622e732e");
-}
-
 std::vector<Case> wrappers() {
   return {
       {"a gzip pickle", gzip_text(kEvil), kDanger, kComplete},
@@ -153,15 +90,31 @@ std::vector<Case> wrappers() {
       {"a benign zlib pickle", zlib_text(kBenign), kClean, kComplete},
       {"7z", "7z\xbc\xaf\x27\x1c" + std::string(40, 'x'), kClean, kIncomplete},
       {"rar", "Rar!\x1a\x07\x01\0more"s, kClean, kIncomplete},
-      {"xz that is damaged", "\xfd" "7zXZ\0more"s, kClean, kMalformed},
+      {"xz that is damaged",
+       "\xfd"
+       "7zXZ\0more"s,
+       kClean, kMalformed},
       {"bzip2 that is cut", "BZh91AY&SYmore", kClean, kMalformed},
-      {"an xz pickle", hex_text("fd377a585a000004e6d6b4460200210116000000742fe5a30100188002636f730a73797374656d0a58040000007472756585522e0000000066b06ef3fb50bb7300013119591ab0821fb6f37d010000000004595a"), kDanger, kComplete},
-      {"an lzma pickle", hex_text("5d00008000ffffffffffffffff0040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000"), kDanger, kComplete},
-      {"a bzip2 pickle", hex_text("425a6839314159265359a6ee448000000bd3c05410000110400a029e2042002000228d069e90c6a14d3231313112d4956f02044bbde0ab39423e2ee48a70a1214ddc8900"), kDanger, kComplete},
-      {"behind a bzip2 pickle", hex_text("425a683931415926535955c03223000001d0c010000001000240002000219a68334d173c5dc914e142415700c88c") + kEvil, kDanger, kComplete},
+      {"an xz pickle",
+       hex_text(
+           "fd377a585a000004e6d6b4460200210116000000742fe5a30100188002636f730a73797374656d0a58040000007472756585522e0000000066b06ef3fb50bb7300013119591ab0821fb6f37d010000000004595a"),
+       kDanger, kComplete},
+      {"an lzma pickle", hex_text("5d00008000ffffffffffffffff0040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000"),
+       kDanger, kComplete},
+      {"a bzip2 pickle",
+       hex_text(
+           "425a6839314159265359a6ee448000000bd3c05410000110400a029e2042002000228d069e90c6a14d3231313112d4956f02044bbde0ab39423e2ee48a70a1214ddc8900"),
+       kDanger, kComplete},
+      {"behind a bzip2 pickle",
+       hex_text("425a683931415926535955c03223000001d0c010000001000240002000219a68334d173c5dc914e142415700c88c") + kEvil, kDanger,
+       kComplete},
       {"zstd", "\x28\xb5\x2f\xfdmore", kClean, kIncomplete},
       {"lz4", "\x04\x22\x4d\x18more", kClean, kIncomplete},
-      {"a program", "\x7f" "ELF\2\1\1" + std::string(60, '\0'), kClean, kIncomplete},
+      {"a program",
+       "\x7f"
+       "ELF\2\1\1" +
+           std::string(60, '\0'),
+       kClean, kIncomplete},
       {"a picture", "\x89PNG\r\n\x1a\n" + std::string(60, '\7'), kClean, kComplete},
       {"a pickle that starts as a picture does", "BM\0\0\0"s + std::string(77, 'x') + "." + kEvil, kDanger, kComplete},
       {"unknown bytes", std::string(100, '\xfe'), kClean, kIncomplete},
@@ -179,24 +132,6 @@ std::vector<Case> wrappers() {
       {"legacy with a pickle for a storage", legacy_file(torch_object(), "\4\0\0\0\0\0\0\0cos\nsystem\n)R."s + "ab"), kDanger, kComplete},
       {"two legacy files", legacy_file(torch_object()) + legacy_file(torch_object()), kClean, kComplete},
       {"an evil one behind a legacy file", legacy_file(torch_object()) + kEvil, kDanger, kComplete},
-      {"joblib", proto(4) + wrapper("f8", 8) + std::string(64, '\xff') + ".", kClean, kComplete},
-      {"joblib with a payload behind the array", proto(4) + wrapper("f8", 8) + std::string(64, '\xff') + "0" + call_of("os", "system") + ".", kDanger, kComplete},
-      {"joblib's array as opcodes for pickle.load", proto(4) + wrapper("f8", 8) + std::string(call_of("os", "system") + "0N." + std::string(64, 'x')).substr(0, 64) + ".", kDanger, kComplete},
-      {"joblib with an array of objects", proto(4) + wrapper("O8", 1) + kEvil + ".", kDanger, kComplete},
-      {"joblib with a type whose flags ask for a pickle",
-       proto(4) + kOtherMemo + wrapper_of(dtype("S" + std::to_string(kOwnMemo.size()), 63), 1, wrapper_object()) + kOwnMemo + ".", kDanger, kComplete},
-      {"joblib with a wrapper made through copyreg",
-       proto(4) + kOtherMemo + wrapper_of(dtype("O8", 63), 1, stack_global("copyreg", "__newobj__") + stack_global("joblib.numpy_pickle", "NumpyArrayWrapper") + "\x85R") + kOwnMemo + ".",
-       kDanger, kComplete},
-      {"joblib with a wrapper of two states",
-       proto(4) + kOtherMemo + wrapper_of(dtype("O8", 63), 0, wrapper_object() + "\x94") + proto(4) + "N." + "0h\2}b" + kOwnMemo + ".", kDanger, kComplete},
-      {"joblib with a type that cannot be told", proto(4) + kOtherMemo + wrapper_of(stack_global("numpy.dtypes", "ObjectDType") + ")R", 1, wrapper_object()) + kOwnMemo + ".", kDanger,
-       kMalformed},
-      {"joblib with a type that has itself for a field", proto(4) + wrapper_of(endless_dtype(), 1, wrapper_object()) + "12345678.", kClean, kMalformed},
-      {"joblib with types that double", proto(4) + many_dtypes() + wrapper_of("h\x0c", 1, wrapper_object()) + "12345678.", kClean, kMalformed},
-      {"joblib with an honest array of objects", joblib_objects(), kClean, kComplete},
-      {"joblib with a wrapper that says nothing", proto(4) + stack_global("joblib.numpy_pickle", "NumpyArrayWrapper") + ")\x81}b" + std::string(64, '\xff') + "0" + call_of("os", "system") + ".",
-       kDanger, kMalformed},
       {"npy", npy_text("'<f4'", "(2,)", "12345678"), kClean, kComplete},
       {"npy of objects", npy_text("'|O'", "(1,)", kEvil), kDanger, kComplete},
       {"npy of benign objects", npy_text("'|O'", "(1,)", kBenign), kClean, kComplete},
@@ -208,40 +143,55 @@ std::vector<Case> wrappers() {
       {"safetensors with a pickle behind", safetensors_text(kEvil), kDanger, kMalformed},
       {"a pickle named so", kEvil, kDanger, kComplete},
       {"safetensors of a wrong size", safetensors_of(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"), kClean, kMalformed},
-      {"safetensors of too many elements", safetensors_of(R"({"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"), kClean, kMalformed},
-      {"safetensors of a dtype that is none", safetensors_of(R"({"w":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors of too many elements", safetensors_of(R"({"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})"),
+       kClean, kMalformed},
+      {"safetensors of a dtype that is none", safetensors_of(R"({"w":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})"), kClean,
+       kMalformed},
       {"safetensors that is a pickle too", pickled_safetensors(kTextPickle), kDanger, kComplete},
       {"safetensors whose second pickle is evil", pickled_safetensors("." + kTextPickle), kDanger, kComplete},
       {"tar whose first name is a pickle", text_of(TarBuilder().file(kTextPickle, "text").end()), kDanger, kComplete},
       {"tar whose first name is two", text_of(TarBuilder().file("N." + kTextPickle, "text").end()), kDanger, kComplete},
       {"safetensors with a gap", safetensors_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"), kClean, kMalformed},
-      {"safetensors twice", safetensors_of(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})"), kClean, kMalformed},
-      {"safetensors with a number in its metadata", safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
+      {"safetensors twice",
+       safetensors_of(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})"),
+       kClean, kMalformed},
+      {"safetensors with a number in its metadata",
+       safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"GGUF", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8), kClean, kComplete},
       {"GGUF with a key and a tensor", gguf_text(4, 32, 0), kClean, kComplete},
       {"GGUF with a chat template", gguf_template("{% for m in messages %}{{ m.content }}{% endfor %}"), kClean, kComplete},
       {"GGUF with a chat template that reaches out", gguf_template("{{ self.__init__.__globals__ }}"), kDanger, kComplete},
-      {"GGUF without tensors and with a pickle", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8) + std::string(8, '\0') + kEvil, kDanger, kIncomplete},
+      {"GGUF without tensors and with a pickle", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8) + std::string(8, '\0') + kEvil, kDanger,
+       kIncomplete},
       {"GGUF that counts too far", "GGUF" + le(3, 4) + le(~0ull, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF of a version to come", "GGUF" + le(4, 4) + le(0, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF with an alignment of 3", gguf_text(4, 3, 0), kClean, kMalformed},
       {"GGUF with a value of no type", gguf_text(77, 32, 0), kClean, kMalformed},
       {"GGUF with a tensor elsewhere", gguf_text(4, 32, 1 << 20), kClean, kMalformed},
       {"GGUF that is cut", gguf_text(4, 32, 0).substr(0, 70), kClean, kMalformed},
-      {"load of bytes that are a file of torch", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(torch_object()))) + ".", kClean, kComplete},
+      {"load of bytes that are a file of torch",
+       proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(torch_object()))) + ".", kClean, kComplete},
       {"load of bytes in latin1",
-       proto(2) + global("torch.storage", "_load_from_bytes") + call1(global("_codecs", "encode") + text("\xc2\x80\x02}.") + text("latin1") + "\x86R") + ".", kUnknown, kComplete},
-      {"load of bytes that are evil", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(kEvil))) + ".", kDanger, kMalformed},
-      {"load of bytes that are no file", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(kBenign)) + ".", kUnknown, kComplete},
+       proto(2) + global("torch.storage", "_load_from_bytes") +
+           call1(global("_codecs", "encode") + text("\xc2\x80\x02}.") + text("latin1") + "\x86R") + ".",
+       kUnknown, kComplete},
+      {"load of bytes that are evil",
+       proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(legacy_file(kEvil))) + ".", kDanger, kMalformed},
+      {"load of bytes that are no file", proto(3) + global("torch.storage", "_load_from_bytes") + call1(bytes_literal(kBenign)) + ".",
+       kUnknown, kComplete},
   };
 }
 
-/// A member of two parts with a hole of 4096 bytes between, as GNU tar writes in its sparse version 0.1. The first 8 bytes of `data` are the
-/// first part.
+/// A member of two parts with a hole of 4096 bytes between, as GNU tar writes in its sparse version 0.1. The first 8 bytes of `data` are
+/// the first part.
 Bytes sparse_tar(std::string_view data) {
   const std::string map = "0,8,4104," + std::to_string(data.size() - std::min<std::size_t>(8, data.size()));
   TarBuilder tar;
-  if (data.size() <= 8) return tar.pax("GNU.sparse.map", "0," + std::to_string(data.size())).pax("GNU.sparse.size", std::to_string(data.size())).file("a", data).end();
+  if (data.size() <= 8)
+    return tar.pax("GNU.sparse.map", "0," + std::to_string(data.size()))
+        .pax("GNU.sparse.size", std::to_string(data.size()))
+        .file("a", data)
+        .end();
   return tar.pax("GNU.sparse.map", map).pax("GNU.sparse.size", std::to_string(data.size() + 4096)).file("a", data).end();
 }
 
@@ -257,11 +207,19 @@ std::vector<Case> tars() {
       {"zip that ends a tar", text_of(TarBuilder().file("m.pt", torch_text(torch_object())).end()), kClean, kComplete},
       {"tar in gzip", gzip_text(text_of(TarBuilder().file("x", kEvil).end())), kDanger, kComplete},
       {"torch's tar",
-       text_of(old.file("sys_info", proto(2) + "}.").file("pickle", proto(2) + text("1") + "Q.").file("tensors", proto(2) + "K\0."s)
-                   .file("storages", proto(2) + "K\1." + proto(2) + "K\1" + text("cpu") + global("torch", "FloatStorage") + "\x87." + le(2, 8) + "abcdefgh" + proto(2) + "].")
+       text_of(old.file("sys_info", proto(2) + "}.")
+                   .file("pickle", proto(2) + text("1") + "Q.")
+                   .file("tensors", proto(2) + "K\0."s)
+                   .file("storages", proto(2) + "K\1." + proto(2) + "K\1" + text("cpu") + global("torch", "FloatStorage") + "\x87." +
+                                         le(2, 8) + "abcdefgh" + proto(2) + "].")
                    .end()),
        kClean, kComplete},
-      {"torch's tar with an evil pickle", text_of(old_evil.file("sys_info", proto(2) + "}.").file("pickle", kEvil).file("tensors", proto(2) + "K\0."s).file("storages", proto(2) + "K\0."s).end()),
+      {"torch's tar with an evil pickle",
+       text_of(old_evil.file("sys_info", proto(2) + "}.")
+                   .file("pickle", kEvil)
+                   .file("tensors", proto(2) + "K\0."s)
+                   .file("storages", proto(2) + "K\0."s)
+                   .end()),
        kDanger, kComplete},
       {"tar whose first member has no name", text_of(TarBuilder().file("", kEvil).end()), kDanger, kComplete},
       {"tar with a member of an odd type", text_of(TarBuilder().add("a", 'Z', kEvil, "").end()), kDanger, kComplete},
@@ -269,8 +227,10 @@ std::vector<Case> tars() {
       {"tar with a pickle for a long name", text_of(TarBuilder().add("a", 'L', kEvil, "").file("b", "text").end()), kDanger, kComplete},
       {"sparse tar", text_of(sparse_tar(kBenign)), kClean, kComplete},
       {"sparse tar with a pickle over a hole", text_of(sparse_tar(hole_pickle)), kDanger, kComplete},
-      {"sparse tar whose parts are elsewhere", text_of(TarBuilder().pax("GNU.sparse.map", "0,9999").pax("GNU.sparse.size", "10").file("a", kEvil).end()), kDanger, kMalformed},
-      {"sparse tar that hides its data", text_of(TarBuilder().pax("GNU.sparse.map", "0,0").pax("GNU.sparse.size", "0").file("a", kEvil).end()), kDanger, kMalformed},
+      {"sparse tar whose parts are elsewhere",
+       text_of(TarBuilder().pax("GNU.sparse.map", "0,9999").pax("GNU.sparse.size", "10").file("a", kEvil).end()), kDanger, kMalformed},
+      {"sparse tar that hides its data",
+       text_of(TarBuilder().pax("GNU.sparse.map", "0,0").pax("GNU.sparse.size", "0").file("a", kEvil).end()), kDanger, kMalformed},
       {"a cut tar", text_of(TarBuilder().file("x", kEvil).bytes).substr(0, 530), kDanger, kMalformed},
   };
 }
@@ -290,22 +250,35 @@ std::vector<Case> zips() {
       {"evil last of two", zip_text({{"archive/data.pkl", kBenign}, {"archive/data.pkl", kEvil}}), kDanger, kMalformed},
       {"two that are benign", zip_text({{"archive/data.pkl", kBenign}, {"archive/data.pkl", kBenign}}), kClean, kMalformed},
       {"two by case", zip_text({{"archive/data.pkl", kBenign}, {"ARCHIVE/DATA.pkl", kBenign}}), kClean, kMalformed},
-      {"local name differs", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .local_name = "archive/datap.kl"}), kDanger, kMalformed},
-      {"local name differs, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .local_name = "archive/datap.kl"}), kClean, kMalformed},
+      {"local name differs", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .local_name = "archive/datap.kl"}), kDanger,
+       kMalformed},
+      {"local name differs, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .local_name = "archive/datap.kl"}),
+       kClean, kMalformed},
       {"encrypted by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .flags = 1}), kDanger, kIncomplete},
       {"encrypted for real", one_member({.name = "archive/data.pkl", .data = noise(40), .flags = 1}), kClean, kIncomplete},
       {"patched by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .flags = 0x20}), kClean, kIncomplete},
       {"strong encryption by flag", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .flags = 0x41}), kDanger, kIncomplete},
       {"wrong CRC", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .crc = 7}), kDanger, kComplete},
-      {"a member packed with lzma", one_member({.name = "archive/data.pkl", .data = bytes_of(hex_text("090405005d000080000040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000")), .size = kEvil.size(), .crc = 0, .method = 14}), kDanger, kComplete},
+      {"a member packed with lzma",
+       one_member({.name = "archive/data.pkl",
+                   .data = bytes_of(hex_text("090405005d000080000040008803bc30bd34de2f5e26d069fb3617fd87458b5573345395fcfa71ffffdd470000")),
+                   .size = kEvil.size(),
+                   .crc = 0,
+                   .method = 14}),
+       kDanger, kComplete},
       {"unknown method", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .method = 99}), kDanger, kIncomplete},
       {"unknown method, benign", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .method = 97}), kClean, kIncomplete},
       {"wrong size", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .size = 5}), kDanger, kMalformed},
       {"local method differs", one_member({.name = "archive/data.pkl", .data = bytes_of(kEvil), .local_method = 8}), kDanger, kMalformed},
-      {"deflated for local readers only", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .local_method = 8}), kDanger, kIncomplete},
+      {"deflated for local readers only",
+       one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .local_method = 8}), kDanger, kIncomplete},
       {"local sizes differ", one_member({.name = "archive/data.pkl", .data = bytes_of(kBenign), .local_size = 7}), kClean, kMalformed},
-      {"deflated", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = kEvil.size(), .crc = 0, .method = 8}), kDanger, kComplete},
-      {"deflated, larger than claimed", one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = 4, .crc = 0, .method = 8}), kDanger, kMalformed},
+      {"deflated",
+       one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = kEvil.size(), .crc = 0, .method = 8}),
+       kDanger, kComplete},
+      {"deflated, larger than claimed",
+       one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = 4, .crc = 0, .method = 8}), kDanger,
+       kMalformed},
       {"zip in zip", zip_text({{"archive/inner.zip", torch_text(kEvil)}}), kDanger, kComplete},
       {"tar in zip", zip_text({{"x", text_of(TarBuilder().file("y", kEvil).end())}}), kDanger, kComplete},
       {"gzip in zip", zip_text({{"x", gzip_text(kEvil)}}), kDanger, kComplete},
@@ -316,7 +289,8 @@ std::vector<Case> zips() {
       {"junk before", std::string(64, '\xfe') + zip_text({{"archive/data.pkl", kBenign}}), kClean, kIncomplete},
       {"a pickle behind", torch_text(torch_object()) + kEvil, kDanger, kComplete},
       {"junk behind", torch_text(torch_object()) + "\xfe\xfd\xfc", kClean, kIncomplete},
-      {"an archive in the comment", zip_text({{"archive/data.pkl", kBenign}}, {.comment = zip_text({{"archive/data.pkl", kEvil}})}), kDanger, kMalformed},
+      {"an archive in the comment", zip_text({{"archive/data.pkl", kBenign}}, {.comment = zip_text({{"archive/data.pkl", kEvil}})}),
+       kDanger, kMalformed},
       {"two archives", torch_text(torch_object()) + torch_text(kEvil), kDanger, kComplete},
       {"two benign archives", torch_text(torch_object()) + torch_text(torch_object()), kClean, kComplete},
       {"no directory", text_of(torch_zip(kEvil).build({.directory = false})), kDanger, kMalformed},
@@ -325,16 +299,26 @@ std::vector<Case> zips() {
       {"a directory that is nowhere", zip_text({{"archive/data.pkl", kEvil}}, {.directory_offset = 100000}), kDanger, kMalformed},
       {"name that leaves the folder", zip_text({{"../../x.pkl", kBenign}}), kClean, kMalformed},
       {"absolute name", zip_text({{"/etc/x.pkl", kBenign}}), kClean, kMalformed},
-      {"a pickle in a storage", text_of(ZipBuilder().add("archive/data.pkl", bytes_of(torch_object())).add("archive/data/0", bytes_of(no_proto)).build()), kDanger, kComplete},
-      {"a payload in a member named as a storage", text_of(ZipBuilder().add("archive/data.pkl", bytes_of(kBenign)).add("archive/data/0", bytes_of(kEvil)).build()), kDanger, kComplete},
-      {"debug pickles", zip_text({{"archive/data.pkl", kBenign}, {"archive/code/m.py", "def f():\n  pass\n"}, {"archive/code/m.py.debug_pkl", kEvil}}), kDanger, kComplete},
+      {"a pickle in a storage",
+       text_of(ZipBuilder().add("archive/data.pkl", bytes_of(torch_object())).add("archive/data/0", bytes_of(no_proto)).build()), kDanger,
+       kComplete},
+      {"a payload in a member named as a storage",
+       text_of(ZipBuilder().add("archive/data.pkl", bytes_of(kBenign)).add("archive/data/0", bytes_of(kEvil)).build()), kDanger, kComplete},
+      {"debug pickles",
+       zip_text({{"archive/data.pkl", kBenign}, {"archive/code/m.py", "def f():\n  pass\n"}, {"archive/code/m.py.debug_pkl", kEvil}}),
+       kDanger, kComplete},
       {"types of TorchScript",
-       zip_text({{"a/data.pkl", proto(2) + global("__torch__.Net", "Net") + ")\x81}b."}, {"a/code/__torch__/Net.py", "class Net(Module):\n"}, {"a/constants.pkl", proto(2) + ")."}}), kClean, kComplete},
+       zip_text({{"a/data.pkl", proto(2) + global("__torch__.Net", "Net") + ")\x81}b."},
+                 {"a/code/__torch__/Net.py", "class Net(Module):\n"},
+                 {"a/constants.pkl", proto(2) + ")."}}),
+       kClean, kComplete},
       {"types of TorchScript in a plain pickle", proto(2) + global("__torch__.Net", "Net") + ")\x81}b.", kUnknown, kComplete},
   };
   // One bad member hides nothing.
   ZipBuilder damaged;
-  damaged.add("archive/a", bytes_of("text")).add({.name = "archive/b", .data = noise(30), .method = 97}).add("archive/data.pkl", bytes_of(kEvil));
+  damaged.add("archive/a", bytes_of("text"))
+      .add({.name = "archive/b", .data = noise(30), .method = 97})
+      .add("archive/data.pkl", bytes_of(kEvil));
   cases.push_back({"a bad member in the middle", text_of(damaged.build()), kDanger, kIncomplete});
   // Two entries, one header.
   ZipBuilder shared;
@@ -346,13 +330,7 @@ std::vector<Case> zips() {
 }
 
 class ScanFile : public ::testing::TestWithParam<Case> {};
-
-TEST_P(ScanFile, Answer) {
-  const Report report = scan_text(GetParam().bytes);
-  const std::string said = report.findings.empty() ? "" : report.findings.list().back().message;
-  EXPECT_EQ(verdict_name(report.verdict), verdict_name(GetParam().verdict)) << said;
-  EXPECT_EQ(status_name(report.status), status_name(GetParam().status)) << said;
-}
+TEST_P(ScanFile, Answer) { expect_answer(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Wrappers, ScanFile, ::testing::ValuesIn(wrappers()));
 INSTANTIATE_TEST_SUITE_P(Tars, ScanFile, ::testing::ValuesIn(tars()));
@@ -389,7 +367,8 @@ TEST(ScanContainer, BombsAreIncompleteAndSmall) {
   // Zeros are no pickle: a look at the front is enough.
   EXPECT_EQ(scan_text(zip, {.limits = limits, .allowed = {}}).verdict, Verdict::clean);
   std::string long_text = proto(2) + "T" + le(3 << 20, 4) + std::string(3 << 20, 'x') + ".";
-  const std::string bomb = one_member({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(long_text)), .size = long_text.size(), .crc = 0, .method = 8});
+  const std::string bomb = one_member(
+      {.name = "archive/data.pkl", .data = deflate_stored(bytes_of(long_text)), .size = long_text.size(), .crc = 0, .method = 8});
   const Report report = scan_text(bomb, {.limits = limits, .allowed = {}});
   EXPECT_EQ(report.status, Status::incomplete);
   EXPECT_TRUE(report.findings.has(Code::limit_exceeded));
@@ -404,7 +383,8 @@ TEST(ScanContainer, MembersOverEachOtherCostWhatTheFileIs) {
   std::string many = one.substr(0, zip.directory_offset);
   constexpr std::size_t kEntries = 4000;
   for (std::size_t i = 0; i < kEntries; ++i) many += entry;
-  many += "PK\5\6"s + le(0, 4) + le(kEntries, 2) + le(kEntries, 2) + le(entry.size() * kEntries, 4) + le(zip.directory_offset, 4) + le(0, 2);
+  many +=
+      "PK\5\6"s + le(0, 4) + le(kEntries, 2) + le(kEntries, 2) + le(entry.size() * kEntries, 4) + le(zip.directory_offset, 4) + le(0, 2);
   const Report report = scan_text(many);
   EXPECT_EQ(report.status, Status::incomplete);
   const auto opened = std::ranges::count_if(report.members, [](const Member& member) { return member.kind == "text"; });
@@ -426,7 +406,8 @@ TEST(ScanContainer, Codes) {
 
 /// Hands over what is asked for until the scan is done: the answer is that of the whole file.
 TEST(ScanContainer, RangesGiveTheSameAnswer) {
-  for (const std::string& bytes : {torch_text(kEvil), kEvil, legacy_file(torch_object()), npy_text("'|O'", "(1,)", kEvil), text_of(TarBuilder().file("x", kEvil).end()), gzip_text(kEvil),
+  for (const std::string& bytes : {torch_text(kEvil), kEvil, legacy_file(torch_object()), npy_text("'|O'", "(1,)", kEvil),
+                                   text_of(TarBuilder().file("x", kEvil).end()), gzip_text(kEvil),
                                    torch_text(torch_object()) + torch_text(kEvil), safetensors_text()}) {
     RangeSource source(bytes.size());
     const Bytes all = bytes_of(bytes);

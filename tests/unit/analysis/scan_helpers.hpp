@@ -20,7 +20,9 @@ inline std::string le(std::uint64_t value, int n) {
   return out;
 }
 inline std::string proto(int n) { return "\x80"s + static_cast<char>(n); }
-inline std::string global(std::string_view module, std::string_view name) { return "c" + std::string(module) + "\n" + std::string(name) + "\n"; }
+inline std::string global(std::string_view module, std::string_view name) {
+  return "c" + std::string(module) + "\n" + std::string(name) + "\n";
+}
 inline std::string text(std::string_view s) { return "X" + le(s.size(), 4) + std::string(s); }
 inline std::string short_text(std::string_view s) { return "\x8c"s + static_cast<char>(s.size()) + std::string(s); }
 inline std::string stack_global(std::string_view module, std::string_view name) { return short_text(module) + short_text(name) + "\x93"; }
@@ -50,8 +52,8 @@ inline std::string storage_id(std::string_view key, std::uint32_t numel, std::st
 }
 /// {'w': tensor of 4 floats in storage `key`}
 inline std::string torch_object(std::string_view key = "0") {
-  return proto(2) + "}" + text("w") + global("torch._utils", "_rebuild_tensor_v2") + "(" + storage_id(key, 4) + "K\0"s + "K\x04\x85" + "K\x01\x85" + "\x89" +
-         global("collections", "OrderedDict") + ")R" + "tRs.";
+  return proto(2) + "}" + text("w") + global("torch._utils", "_rebuild_tensor_v2") + "(" + storage_id(key, 4) + "K\0"s + "K\x04\x85" +
+         "K\x01\x85" + "\x89" + global("collections", "OrderedDict") + ")R" + "tRs.";
 }
 /// A torch zip whose data.pkl is `object`.
 inline ZipBuilder torch_zip(std::string_view object) {
@@ -65,7 +67,9 @@ inline ZipBuilder torch_zip(std::string_view object) {
 
 inline const std::string kMagic = proto(2) + "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 /// A legacy torch file of this object and one storage of 4 floats with key "0".
-inline std::string legacy_file(std::string_view object, std::string_view data = std::string_view("\4\0\0\0\0\0\0\0" "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 24)) {
+inline std::string legacy_file(std::string_view object, std::string_view data = std::string_view("\4\0\0\0\0\0\0\0"
+                                                                                                 "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4",
+                                                                                                 24)) {
   return kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}." + std::string(object) + proto(2) + "]" + text("0") + "a." + std::string(data);
 }
 

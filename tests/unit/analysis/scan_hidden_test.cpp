@@ -65,10 +65,13 @@ std::string second_directory() {
   return text_of(bytes).insert(zip.directory_offset, other);
 }
 
-std::string with_member(std::string name, std::string_view data) { return text_of(torch_zip(torch_object()).add(std::move(name), bytes_of(data)).build_torch()); }
+std::string with_member(std::string name, std::string_view data) {
+  return text_of(torch_zip(torch_object()).add(std::move(name), bytes_of(data)).build_torch());
+}
 
 std::vector<Case> gaps() {
-  const std::string deflated = loose({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = kEvil.size(), .crc = 0, .method = 8});
+  const std::string deflated =
+      loose({.name = "archive/data.pkl", .data = deflate_stored(bytes_of(kEvil)), .size = kEvil.size(), .crc = 0, .method = 8});
   const std::string described = loose({.name = "archive/data.pkl", .data = bytes_of(kEvil), .descriptor = true});
   return {
       {"nothing between", with_gap(""), kClean, kComplete},
@@ -107,43 +110,76 @@ std::vector<Case> members() {
       {"a pickle among them", with_member("archive/a.bin", "\xfe\xff\1\2" + kEvil), kDanger, kIncomplete},
       {"a storage that no pickle names", with_member("archive/data/7", "\xfe\xff\1\2"), kClean, kComplete},
       {"a pickle within one", with_member("archive/data/7", "\xfe\xff\1\2" + kEvil), kDanger, kComplete},
-      {"compiled Python", with_member("archive/a.pyc", "\xa7\r\r\n" + std::string(12, '\0') + "\xe3" + std::string(20, '\0')), kClean, kIncomplete},
-      {"a long deflated text", text_of(torch_zip(torch_object())
-                                           .add({.name = "archive/a", .data = deflate_stored(bytes_of(std::string(3 << 20, 'a'))), .size = 3 << 20, .crc = 0, .method = 8})
-                                           .build_torch()),
+      {"compiled Python", with_member("archive/a.pyc", "\xa7\r\r\n" + std::string(12, '\0') + "\xe3" + std::string(20, '\0')), kClean,
+       kIncomplete},
+      {"a long deflated text",
+       text_of(torch_zip(torch_object())
+                   .add({.name = "archive/a",
+                         .data = deflate_stored(bytes_of(std::string(3 << 20, 'a'))),
+                         .size = 3 << 20,
+                         .crc = 0,
+                         .method = 8})
+                   .build_torch()),
        kClean, kComplete},
       {"a pickle far in a deflated member",
        text_of(torch_zip(torch_object())
-                   .add({.name = "archive/a", .data = deflate_stored(bytes_of(std::string(3 << 20, 'a') + kEvil)), .size = (3 << 20) + kEvil.size(), .crc = 0, .method = 8})
+                   .add({.name = "archive/a",
+                         .data = deflate_stored(bytes_of(std::string(3 << 20, 'a') + kEvil)),
+                         .size = (3 << 20) + kEvil.size(),
+                         .crc = 0,
+                         .method = 8})
                    .build_torch()),
        kDanger, kIncomplete},
       {"words by line", "hello\ncat\ndog\ncos\nsystem\n(in\nitem\nVanilla\nSam\n", kClean, kComplete},
-      {"source of a torch package", text_of(ZipBuilder().add("p/.data/extern_modules", bytes_of("sys\n")).add("p/a.py", bytes_of("import os\n")).build()), kUnknown, kComplete},
-      {"a torch package without", text_of(ZipBuilder().add("p/.data/extern_modules", bytes_of("sys\n")).add("p/a.py", {}).build()), kClean, kComplete},
+      {"source of a torch package",
+       text_of(ZipBuilder().add("p/.data/extern_modules", bytes_of("sys\n")).add("p/a.py", bytes_of("import os\n")).build()), kUnknown,
+       kComplete},
+      {"a torch package without", text_of(ZipBuilder().add("p/.data/extern_modules", bytes_of("sys\n")).add("p/a.py", {}).build()), kClean,
+       kComplete},
       {"source elsewhere", with_member("archive/a.py", "import os\n"), kClean, kComplete},
       {"TorchScript that writes files",
-       text_of(ZipBuilder().add("a/code/m.py", bytes_of("def f(x):\n  torch.save(x, \"y\")\n")).add("a/constants.pkl", bytes_of(kBenign)).add("a/data.pkl", bytes_of(kBenign)).build()),
+       text_of(ZipBuilder()
+                   .add("a/code/m.py", bytes_of("def f(x):\n  torch.save(x, \"y\")\n"))
+                   .add("a/constants.pkl", bytes_of(kBenign))
+                   .add("a/data.pkl", bytes_of(kBenign))
+                   .build()),
        kUnknown, kComplete},
       {"a Keras layer", R"({"module": "keras.layers", "class_name": "Dense", "config": {"units": 3}})", kClean, kComplete},
-      {"a Keras layer of code", R"({"module": "keras.layers", "class_name": "Lambda", "config": {"function": {"class_name": "__lambda__", "config": {"code": "4w"}}}})", kDanger, kComplete},
+      {"a Keras layer of code",
+       R"({"module": "keras.layers", "class_name": "Lambda", "config": {"function": {"class_name": "__lambda__", "config": {"code": "4w"}}}})",
+       kDanger, kComplete},
       {"a function for Keras to call", R"({"module": "os", "class_name": "function", "config": "system"})", kDanger, kComplete},
       {"a builtin for Keras to call", R"({"module": "builtins", "class_name": "function", "config": "eval"})", kDanger, kComplete},
       {"a key spelled with escapes", R"({"module": "os", "class\u005fname": "function", "config": "system"})", kDanger, kComplete},
-      {"JSON as only Python reads it", R"({"x": {"module": "os", "class_name": "function", "config": "system"}, "y": NaN})", kDanger, kIncomplete},
-      {"YAML of harmless objects", with_member("archive/a.yaml", "a: !!python/tuple [2, 3]\nb: !!python/object:argparse.Namespace\n  c: no!!python/name:os.system\n"), kClean, kComplete},
+      {"JSON as only Python reads it", R"({"x": {"module": "os", "class_name": "function", "config": "system"}, "y": NaN})", kDanger,
+       kIncomplete},
+      {"YAML of harmless objects",
+       with_member("archive/a.yaml", "a: !!python/tuple [2, 3]\nb: !!python/object:argparse.Namespace\n  c: no!!python/name:os.system\n"),
+       kClean, kComplete},
       {"YAML that calls", with_member("archive/a.yaml", "a: !!python/object/apply:os.system ['true']\n"), kDanger, kComplete},
-      {"YAML that calls by its whole tag", with_member("archive/a.yml", "a: !<tag:yaml.org,2002:python/object/new:os.system> ['true']\n"), kDanger, kComplete},
-      {"YAML that calls by an escaped tag", with_member("archive/a.yaml", "[!!pyth%6fn/object/apply:os%2Esystem ['true']]\n"), kDanger, kComplete},
-      {"YAML that shortens tags", with_member("archive/a.yaml", "%TAG !p! tag:yaml.org,2002:python/\n--- !p!object/apply:os.system ['true']\n"), kUnknown, kComplete},
+      {"YAML that calls by its whole tag", with_member("archive/a.yml", "a: !<tag:yaml.org,2002:python/object/new:os.system> ['true']\n"),
+       kDanger, kComplete},
+      {"YAML that calls by an escaped tag", with_member("archive/a.yaml", "[!!pyth%6fn/object/apply:os%2Esystem ['true']]\n"), kDanger,
+       kComplete},
+      {"YAML that shortens tags",
+       with_member("archive/a.yaml", "%TAG !p! tag:yaml.org,2002:python/\n--- !p!object/apply:os.system ['true']\n"), kUnknown, kComplete},
       {"YAML of an unknown class", with_member("archive/a.yaml", "!!python/object:mine.Config {}\n"), kUnknown, kComplete},
       {"a function of Keras's own", R"({"module": "keras.activations", "class_name": "function", "config": "relu"})", kClean, kComplete},
-      {"a function of Keras's own that fetches files", R"({"module": "keras.utils", "class_name": "function", "config": "get_file"})", kUnknown, kComplete},
-      {"a function of Keras's own that lets all in", R"({"module": "keras.src.config", "class_name": "function", "config": "enable_unsafe_deserialization"})", kUnknown, kComplete},
-      {"a layer of Keras's own that loads a pickle", R"({"module": "keras.layers", "class_name": "TorchModuleWrapper", "config": {"module": "gAJ9"}})", kUnknown, kComplete},
-      {"a Keras layer of code behind a byte order mark", "\xef\xbb\xbf" R"({"class_name": "__lambda__"})", kDanger, kComplete},
+      {"a function of Keras's own that fetches files", R"({"module": "keras.utils", "class_name": "function", "config": "get_file"})",
+       kUnknown, kComplete},
+      {"a function of Keras's own that lets all in",
+       R"({"module": "keras.src.config", "class_name": "function", "config": "enable_unsafe_deserialization"})", kUnknown, kComplete},
+      {"a layer of Keras's own that loads a pickle",
+       R"({"module": "keras.layers", "class_name": "TorchModuleWrapper", "config": {"module": "gAJ9"}})", kUnknown, kComplete},
+      {"a Keras layer of code behind a byte order mark",
+       "\xef\xbb\xbf"
+       R"({"class_name": "__lambda__"})",
+       kDanger, kComplete},
       {"a chat template", R"({"chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %} __globals__ {"})", kClean, kComplete},
-      {"a chat template that reaches out", R"({"chat_template": "{{ cycler.__init__.__globals__.os.popen('true') }}"})", kDanger, kComplete},
-      {"one of several chat templates", R"({"chat_template": [{"name": "a", "template": "{%- set x = ''.__class__ %}"}]})", kDanger, kComplete},
+      {"a chat template that reaches out", R"({"chat_template": "{{ cycler.__init__.__globals__.os.popen('true') }}"})", kDanger,
+       kComplete},
+      {"one of several chat templates", R"({"chat_template": [{"name": "a", "template": "{%- set x = ''.__class__ %}"}]})", kDanger,
+       kComplete},
       {"a chat template with escapes", R"({"chat_template": "{{ ''['\\x5f\\x5fclass\\x5f\\x5f'] }}"})", kDanger, kComplete},
       {"a chat template with a computed attribute", R"({"chat_template": "{{ '' | attr('__cl' ~ 'ass__') }}"})", kDanger, kComplete},
       {"a class for Keras to make", R"({"module": "mine", "class_name": "Layer", "config": {}})", kUnknown, kComplete},

@@ -33,13 +33,14 @@ std::string repeated(std::string_view text, std::size_t n) {
 
 /// A memo of "os" and "system" behind decoys.
 std::string memo_gap() {
-  return proto(4) + short_text("os") + "\x94" + "0" + short_text("system") + "\x94" + "0" + short_text("decoy") + short_text("more") + "00" + "h\0"s + "h\1" + "\x93" +
-         call1(text("true")) + ".";
+  return proto(4) + short_text("os") + "\x94" + "0" + short_text("system") + "\x94" + "0" + short_text("decoy") + short_text("more") +
+         "00" + "h\0"s + "h\1" + "\x93" + call1(text("true")) + ".";
 }
 
 /// numpy.dtype(code) with these flags and fields, as numpy pickles it.
 std::string dtype(std::string_view code, std::string_view flags, std::string_view fields = "N") {
-  return global("numpy", "dtype") + "(" + text(code) + "\x89\x88tR(K\3" + text("|") + "NN" + std::string(fields) + "J\xff\xff\xff\xffJ\xff\xff\xff\xffI" + std::string(flags) + "\ntb";
+  return global("numpy", "dtype") + "(" + text(code) + "\x89\x88tR(K\3" + text("|") + "NN" + std::string(fields) +
+         "J\xff\xff\xff\xffJ\xff\xff\xff\xffI" + std::string(flags) + "\ntb";
 }
 
 std::vector<Case> streams() {
@@ -62,10 +63,14 @@ std::vector<Case> streams() {
       {"PROTO in the middle", no_proto + proto(2) + ".", kDanger, kComplete},
       {"PROTO twice", proto(2) + no_proto + proto(4) + ".", kDanger, kComplete},
       {"no PROTO", no_proto + ".", kDanger, kComplete},
-      {"another name for who forgets the rest of a frame", proto(4) + "\x95" + le(3, 8) + "cxx" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
-      {"another string for who forgets the rest of a frame", proto(4) + "\x95" + le(5, 8) + "X" + le(2, 4) + "os" + short_text("system") + "\x93" + call1(text("true")) + ".", kDanger, kMalformed},
+      {"another name for who forgets the rest of a frame",
+       proto(4) + "\x95" + le(3, 8) + "cxx" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
+      {"another string for who forgets the rest of a frame",
+       proto(4) + "\x95" + le(5, 8) + "X" + le(2, 4) + "os" + short_text("system") + "\x93" + call1(text("true")) + ".", kDanger,
+       kMalformed},
       {"protocol 9 and far away", proto(9) + "B" + le(5000, 4) + std::string(5000, 'x') + "0" + no_proto + ".", kDanger, kMalformed},
-      {"a broken name but for who forgets the rest of a frame, without PROTO", "(\x95" + le(5, 8) + "ck\xd0\xbe\x95" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
+      {"a broken name but for who forgets the rest of a frame, without PROTO",
+       "(\x95" + le(5, 8) + "ck\xd0\xbe\x95" + "os\nsystem\n" + call1(text("true")) + ".", kDanger, kMalformed},
       {"short frame", proto(4) + "\x95" + le(2, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame past the end", proto(4) + "\x95" + le(std::uint64_t{1} << 62, 8) + no_proto + ".", kDanger, kMalformed},
       {"frame in a frame", proto(4) + "\x95" + le(30, 8) + "N" + "\x95" + le(2, 8) + "0" + no_proto + ".", kDanger, kMalformed},
@@ -75,15 +80,20 @@ std::vector<Case> streams() {
       {"NEWOBJ", proto(2) + global("ctypes", "CDLL") + ")\x81.", kDanger, kComplete},
       {"NEWOBJ_EX", proto(4) + global("subprocess", "Popen") + ")}\x92.", kDanger, kComplete},
       {"BUILD as a call",
-       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("os", "system") + "sb" + text("true") + "b.", kDanger, kComplete},
+       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("os", "system") + "sb" + text("true") + "b.",
+       kDanger, kComplete},
       {"BUILD of a class", proto(2) + global("collections", "OrderedDict") + "}" + text("a") + "K\1sb.", kUnknown, kComplete},
       {"EXT1", proto(2) + "\x82\x01" + call1(text("true")) + ".", kUnknown, kComplete},
       {"EXT4 alone", proto(2) + "\x84" + le(70000, 4) + ".", kUnknown, kComplete},
       {"names from the memo", memo_gap(), kDanger, kComplete},
-      {"memo alias", proto(4) + short_text("os") + "q\0"s + "0" + short_text("system") + "q\1" + "0" + "h\0"s + "q\2" + "h\1" + "q\3" + "00" + "h\2h\3\x93" + call1(text("true")) + ".",
+      {"memo alias",
+       proto(4) + short_text("os") + "q\0"s + "0" + short_text("system") + "q\1" + "0" + "h\0"s + "q\2" + "h\1" + "q\3" + "00" +
+           "h\2h\3\x93" + call1(text("true")) + ".",
        kDanger, kComplete},
-      {"memo after POP", proto(4) + short_text("os") + short_text("x") + "0\x94" + short_text("system") + short_text("y") + "0\x94" + "\x93" + call1(text("true")) + ".", kDanger,
-       kComplete},
+      {"memo after POP",
+       proto(4) + short_text("os") + short_text("x") + "0\x94" + short_text("system") + short_text("y") + "0\x94" + "\x93" +
+           call1(text("true")) + ".",
+       kDanger, kComplete},
       {"missing memo key", body + "h\x09.", kDanger, kMalformed},
       {"memo holds a number", body + "0K*q\0"s + "0" + "h\0"s + short_text("x") + "\x93.", kDanger, kMalformed},
       {"dotted through torch", proto(4) + stack_global("torch", "serialization.os.system") + call1(text("true")) + ".", kDanger, kComplete},
@@ -105,23 +115,41 @@ std::vector<Case> streams() {
       {"capitals", call_of("OS", "system") + ".", kUnknown, kComplete},
       {"look-alike letters", proto(2) + call_of("\xd0\xbe\xd1\x95", "system") + ".", kUnknown, kComplete},
       {"getattr chain",
-       proto(2) + global("builtins", "getattr") + global("builtins", "__import__") + call1(text("os")) + text("system") + "\x86R" + call1(text("true")) + ".", kDanger, kComplete},
+       proto(2) + global("builtins", "getattr") + global("builtins", "__import__") + call1(text("os")) + text("system") + "\x86R" +
+           call1(text("true")) + ".",
+       kDanger, kComplete},
       {"import_module alone", proto(2) + call_of("importlib", "import_module") + ".", kDanger, kComplete},
-      {"name computed while loading", proto(4) + stack_global("collections", "OrderedDict") + ")R" + short_text("x") + "\x93.", kDanger, kComplete},
+      {"name computed while loading", proto(4) + stack_global("collections", "OrderedDict") + ")R" + short_text("x") + "\x93.", kDanger,
+       kComplete},
       {"map", proto(2) + global("builtins", "map") + global("os", "system") + "]" + text("true") + "a\x86R.", kDanger, kComplete},
       {"defaultdict of system", proto(2) + global("collections", "defaultdict") + call1(global("os", "system")) + ".", kDanger, kComplete},
-      {"defaultdict of a type", proto(2) + global("collections", "defaultdict") + call1(global("__builtin__", "list")) + ".", kClean, kComplete},
-      {"defaultdict of a function", proto(2) + global("collections", "defaultdict") + call1(global("torch._utils", "_rebuild_tensor")) + ".", kUnknown, kComplete},
+      {"defaultdict of a type", proto(2) + global("collections", "defaultdict") + call1(global("__builtin__", "list")) + ".", kClean,
+       kComplete},
+      {"defaultdict of a function",
+       proto(2) + global("collections", "defaultdict") + call1(global("torch._utils", "_rebuild_tensor")) + ".", kUnknown, kComplete},
       {"rebuild_from_type of system",
-       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("os", "system") + global("torch", "Tensor") + text("true") + "\x85" + "NtR.", kDanger, kComplete},
+       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("os", "system") + global("torch", "Tensor") +
+           text("true") + "\x85" + "NtR.",
+       kDanger, kComplete},
       {"rebuild_from_type of a rebuild",
-       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("torch._utils", "_rebuild_parameter") + global("torch", "Tensor") + ")NtR.", kClean, kComplete},
+       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("torch._utils", "_rebuild_parameter") +
+           global("torch", "Tensor") + ")NtR.",
+       kClean, kComplete},
       {"rebuild_from_type of a call's result",
-       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("collections", "OrderedDict") + ")R" + global("torch", "Tensor") + ")NtR.", kDanger, kComplete},
+       proto(2) + global("torch._tensor", "_rebuild_from_type_v2") + "(" + global("collections", "OrderedDict") + ")R" +
+           global("torch", "Tensor") + ")NtR.",
+       kDanger, kComplete},
       {"rebuild_from_type planted",
-       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("torch._tensor", "_rebuild_from_type_v2") + "sb)b.", kUnknown, kComplete},
-      {"getattr planted", proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("builtins", "getattr") + "sb)b.", kDanger, kComplete},
-      {"load of bytes planted", proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("torch.storage", "_load_from_bytes") + "sb)b.", kDanger, kComplete},
+       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("torch._tensor", "_rebuild_from_type_v2") +
+           "sb)b.",
+       kUnknown, kComplete},
+      {"getattr planted",
+       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("builtins", "getattr") + "sb)b.", kDanger,
+       kComplete},
+      {"load of bytes planted",
+       proto(2) + global("collections", "OrderedDict") + ")R}" + text("__setstate__") + global("torch.storage", "_load_from_bytes") +
+           "sb)b.",
+       kDanger, kComplete},
       {"torch.load", proto(2) + call_of("torch", "load") + ".", kDanger, kComplete},
       {"numpy's builtins", proto(4) + stack_global("numpy", "__builtins__") + ".", kDanger, kComplete},
       {"numpy's runstring", proto(2) + call_of("numpy.testing._private.utils", "runstring") + ".", kDanger, kComplete},
@@ -136,48 +164,72 @@ std::vector<Case> streams() {
       {"persistent text", "Pos.system\n.", kUnknown, kComplete},
       {"persistent URL", proto(2) + text("http://example.com/x") + "Q.", kUnknown, kComplete},
       {"persistent storage as a text", "P('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4)\n.", kClean, kComplete},
-      {"persistent storage as a text, with a view", "P('storage', <class 'torch.HalfStorage'>, '94', 'cuda:0', 4, ('95', 0, 2))\n.", kClean, kComplete},
+      {"persistent storage as a text, with a view", "P('storage', <class 'torch.HalfStorage'>, '94', 'cuda:0', 4, ('95', 0, 2))\n.", kClean,
+       kComplete},
       {"persistent text of another class", "P('storage', <class 'os.FloatStorage'>, '0', 'cpu', 4)\n.", kUnknown, kComplete},
       {"persistent text of no storage", "P('storage', <class 'torch.Storage.x'>, '0', 'cpu', 4)\n.", kUnknown, kComplete},
-      {"persistent text with more in it", "P('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4), open('/tmp/x')\n.", kUnknown, kComplete},
+      {"persistent text with more in it", "P('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4), open('/tmp/x')\n.", kUnknown,
+       kComplete},
       {"persistent text with a call in it", "P('storage', <class 'torch.FloatStorage'>, '0', 'cpu', int('4'))\n.", kUnknown, kComplete},
       {"persistent storage", torch_object(), kClean, kComplete},
-      {"persistent storage of a callable", proto(2) + "(" + text("storage") + global("os", "FloatStorage") + text("0") + text("cpu") + "K\x04tQ.", kDanger, kComplete},
+      {"persistent storage of a callable",
+       proto(2) + "(" + text("storage") + global("os", "FloatStorage") + text("0") + text("cpu") + "K\x04tQ.", kDanger, kComplete},
       {"persistent storage with a computed key",
-       proto(2) + "(" + text("storage") + global("torch", "FloatStorage") + global("collections", "OrderedDict") + ")R" + text("cpu") + "K\x04tQ.", kUnknown, kComplete},
+       proto(2) + "(" + text("storage") + global("torch", "FloatStorage") + global("collections", "OrderedDict") + ")R" + text("cpu") +
+           "K\x04tQ.",
+       kUnknown, kComplete},
       {"scanner tampering", proto(2) + call_of("picklescan.scanner", "scan_pickle_bytes") + ".", kDanger, kComplete},
       {"FLOAT before", "F1.5\n0" + no_proto + ".", kDanger, kComplete},
       {"BYTEARRAY8 before", proto(5) + "\x96" + le(3, 8) + "abc0" + no_proto + ".", kDanger, kComplete},
       {"buffers before", proto(5) + "\x97\x98" + "0" + no_proto + ".", kDanger, kMalformed},
       {"encode with a codec", proto(2) + global("_codecs", "encode") + text("x") + text("rot13") + "\x86R.", kUnknown, kComplete},
       {"encode in latin1", proto(2) + global("_codecs", "encode") + text("x") + text("latin1") + "\x86R.", kClean, kComplete},
-      {"a benign callable called roundabout", proto(2) + global("functools", "partial") + call1(global("collections", "OrderedDict")) + ")R.", kUnknown, kComplete},
-      {"memory format", proto(2) + global("__builtin__", "getattr") + global("torch._utils", "torch") + text("contiguous_format") + "\x86R.", kClean, kComplete},
-      {"memory format's sister", proto(2) + global("__builtin__", "getattr") + global("torch._utils", "torch") + text("load") + "\x86R.", kDanger, kComplete},
+      {"a benign callable called roundabout",
+       proto(2) + global("functools", "partial") + call1(global("collections", "OrderedDict")) + ")R.", kUnknown, kComplete},
+      {"memory format",
+       proto(2) + global("__builtin__", "getattr") + global("torch._utils", "torch") + text("contiguous_format") + "\x86R.", kClean,
+       kComplete},
+      {"memory format's sister", proto(2) + global("__builtin__", "getattr") + global("torch._utils", "torch") + text("load") + "\x86R.",
+       kDanger, kComplete},
       {"module instance", proto(2) + global("torch.nn.modules.linear", "Linear") + ")\x81}b.", kClean, kComplete},
       {"module constructed", proto(2) + global("torch.nn.modules.linear", "Linear") + "K\1K\2\x86R.", kUnknown, kComplete},
       {"a value called", proto(2) + global("torch", "float32") + ")R.", kUnknown, kComplete},
-      {"an encoding for bytes", proto(3) + global("builtins", "str") + bytes_literal("x") + text("made.up") + "\x86R.", kUnknown, kComplete},
-      {"latin-1 for a bytearray", proto(2) + global("__builtin__", "bytearray") + text("x") + text("latin-1") + "\x86R.", kClean, kComplete},
-      {"an object of protocol 0", proto(0) + global("copy_reg", "_reconstructor") + "(" + global("argparse", "Namespace") + global("__builtin__", "object") + "NtR}b.", kClean, kComplete},
+      {"an encoding for bytes", proto(3) + global("builtins", "str") + bytes_literal("x") + text("made.up") + "\x86R.", kUnknown,
+       kComplete},
+      {"latin-1 for a bytearray", proto(2) + global("__builtin__", "bytearray") + text("x") + text("latin-1") + "\x86R.", kClean,
+       kComplete},
+      {"an object of protocol 0",
+       proto(0) + global("copy_reg", "_reconstructor") + "(" + global("argparse", "Namespace") + global("__builtin__", "object") + "NtR}b.",
+       kClean, kComplete},
       {"a constructor through copyreg",
-       proto(2) + global("copy_reg", "_reconstructor") + "(" + global("torch.optim.adam", "Adam") + global("torch.optim.adam", "Adam") + text("x") + "tR.", kUnknown, kComplete},
+       proto(2) + global("copy_reg", "_reconstructor") + "(" + global("torch.optim.adam", "Adam") + global("torch.optim.adam", "Adam") +
+           text("x") + "tR.",
+       kUnknown, kComplete},
       {"the type of None", proto(2) + global("__builtin__", "type") + "N\x85R.", kClean, kComplete},
       {"a class made by type", proto(2) + global("__builtin__", "type") + "(" + text("X") + ")}tR.", kDanger, kComplete},
-      {"an annotation", proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "List") + stack_global("builtins", "int") + "\x86R.", kClean, kComplete},
-      {"an item of something else", proto(4) + stack_global("_operator", "getitem") + stack_global("sys", "modules") + text("os") + "\x86R.", kDanger, kComplete},
-      {"an annotation in tuples that double", proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "Tuple") + stack_global("builtins", "int") + repeated("2\x86", 60) + "\x86R.",
+      {"an annotation",
+       proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "List") + stack_global("builtins", "int") + "\x86R.",
+       kClean, kComplete},
+      {"an item of something else",
+       proto(4) + stack_global("_operator", "getitem") + stack_global("sys", "modules") + text("os") + "\x86R.", kDanger, kComplete},
+      {"an annotation in tuples that double",
+       proto(4) + stack_global("_operator", "getitem") + stack_global("typing", "Tuple") + stack_global("builtins", "int") +
+           repeated("2\x86", 60) + "\x86R.",
        kDanger, kComplete},
-      {"an activation below protocol 4", proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("tanh") + "\x86R.", kClean, kComplete},
+      {"an activation below protocol 4",
+       proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("tanh") + "\x86R.", kClean,
+       kComplete},
       {"an activation", proto(4) + stack_global("torch._C", "_VariableFunctionsClass.tanh") + ".", kClean, kComplete},
-      {"a function that is no activation", proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("from_file") + "\x86R.", kDanger,
+      {"a function that is no activation",
+       proto(2) + global("__builtin__", "getattr") + global("torch._C", "_VariableFunctionsClass") + text("from_file") + "\x86R.", kDanger,
        kComplete},
       {"numpy's type of objects", proto(2) + dtype("O8", "63") + ".", kClean, kComplete},
       {"numpy's type of numbers", proto(2) + dtype("f4", "0") + ".", kClean, kComplete},
       {"a type of objects that says it has none", proto(2) + dtype("O8", "0") + ".", kDanger, kComplete},
       {"objects behind a byte order", proto(2) + dtype("|O", "0") + ".", kDanger, kComplete},
       {"a type of unknown spelling that says so", proto(2) + dtype("f4,O", "0") + ".", kDanger, kComplete},
-      {"a field of objects that is not told", proto(2) + dtype("V8", "0", "}" + text("a") + dtype("O8", "63") + "K\0\x86s"s) + ".", kDanger, kComplete},
+      {"a field of objects that is not told", proto(2) + dtype("V8", "0", "}" + text("a") + dtype("O8", "63") + "K\0\x86s"s) + ".", kDanger,
+       kComplete},
       {"a field of objects", proto(2) + dtype("V8", "27", "}" + text("a") + dtype("O8", "63") + "K\0\x86s"s) + ".", kClean, kComplete},
       {"items into a class", proto(2) + global("collections", "OrderedDict") + text("a") + "K\1s.", kUnknown, kComplete},
   };
@@ -195,10 +247,15 @@ std::vector<Case> resources() {
       {"nested lists", proto(2) + repeated("]", 200000) + repeated("a", 199999) + ".", kClean, kComplete},
       {"nested tuples", proto(2) + "N" + repeated("\x85", 200000) + ".", kClean, kComplete},
       {"doubling", proto(2) + "N" + repeated("2\x86", 64) + ".", kClean, kComplete},
-      {"states on states", proto(2) + global("collections", "OrderedDict") + ")R" + repeated("}" + text("a") + "Nsb", 30000) + ".", kClean, kComplete},
-      {"one large state again and again", proto(2) + global("collections", "OrderedDict") + ")R}(" + repeated(text("key") + "N", 30000) + "uq\1b" + repeated("h\1b", 30000) + ".", kClean,
+      {"states on states", proto(2) + global("collections", "OrderedDict") + ")R" + repeated("}" + text("a") + "Nsb", 30000) + ".", kClean,
        kComplete},
-      {"items behind states", proto(2) + global("collections", "deque") + ")R" + repeated("}" + text("a") + "Nsb", 10000) + repeated("Na", 30000) + ".", kClean, kComplete},
+      {"one large state again and again",
+       proto(2) + global("collections", "OrderedDict") + ")R}(" + repeated(text("key") + "N", 30000) + "uq\1b" + repeated("h\1b", 30000) +
+           ".",
+       kClean, kComplete},
+      {"items behind states",
+       proto(2) + global("collections", "deque") + ")R" + repeated("}" + text("a") + "Nsb", 10000) + repeated("Na", 30000) + ".", kClean,
+       kComplete},
       {"imports in unknown bytes", std::string(10, '\xfe') + repeated("ca\nb\n", 400000), kClean, kIncomplete},
       {"texts in unknown bytes", std::string(10, '\xfe') + repeated("S'", 1000000), kClean, kIncomplete},
       {"list in itself", proto(2) + "]q\0"s + "h\0"s + "a.", kClean, kComplete},
@@ -217,8 +274,10 @@ class ScanStream : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ScanStream, Answer) {
   const Report report = scan_text(GetParam().bytes);
-  EXPECT_EQ(verdict_name(report.verdict), verdict_name(GetParam().verdict)) << (report.findings.empty() ? "" : report.findings.list()[0].message);
-  EXPECT_EQ(status_name(report.status), status_name(GetParam().status)) << (report.findings.empty() ? "" : report.findings.list().back().message);
+  EXPECT_EQ(verdict_name(report.verdict), verdict_name(GetParam().verdict))
+      << (report.findings.empty() ? "" : report.findings.list()[0].message);
+  EXPECT_EQ(status_name(report.status), status_name(GetParam().status))
+      << (report.findings.empty() ? "" : report.findings.list().back().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(Evasions, ScanStream, ::testing::ValuesIn(streams()));
@@ -267,7 +326,8 @@ TEST(ScanPickle, FoldsConstantsIntoTheNameThatIsCalled) {
   const std::string import_os = global("builtins", "__import__") + call1(text("os"));
   const std::vector<std::pair<std::string, std::string>> cases = {
       {global("builtins", "getattr") + import_os + text("system") + "\x86R", "os.system"},
-      {global("builtins", "getattr") + global("importlib", "import_module") + call1(text("os.path")) + text("join") + "\x86R", "os.path.join"},
+      {global("builtins", "getattr") + global("importlib", "import_module") + call1(text("os.path")) + text("join") + "\x86R",
+       "os.path.join"},
       {global("operator", "attrgetter") + call1(text("path.join")) + call1(import_os), "os.path.join"},
       {global("functools", "partial") + call1(global("os", "system")), "os.system"},
       {global("pkgutil", "resolve_name") + call1(text("os:system")), "os.system"},
@@ -280,7 +340,8 @@ TEST(ScanPickle, FoldsConstantsIntoTheNameThatIsCalled) {
     ASSERT_FALSE(report.calls.empty());
     EXPECT_EQ(report.calls.back().callable, name);
   }
-  const Report method = scan_text(proto(3) + global("operator", "methodcaller") + "(" + text("system") + text("true") + "tR" + call1(import_os) + ".");
+  const Report method =
+      scan_text(proto(3) + global("operator", "methodcaller") + "(" + text("system") + text("true") + "tR" + call1(import_os) + ".");
   EXPECT_EQ(method.calls.back().callable, "os.system");
 }
 
@@ -301,7 +362,9 @@ TEST(ScanPickle, ManyImportsOfOneNameAreOneRow) {
 }
 
 TEST(ScanPickle, TextIsNoPickle) {
-  for (const char* const words : {"class Foo:\n  pass\n# end\n", "Copyright 2020\n", "cannot say = 3\nmore words (here)\n", "PyTorch model\n=============\n", "Version 2\nauthor\n", "{\"a\": 1}\n", "import os\nos.system('true')\n"}) {
+  for (const char* const words :
+       {"class Foo:\n  pass\n# end\n", "Copyright 2020\n", "cannot say = 3\nmore words (here)\n", "PyTorch model\n=============\n",
+        "Version 2\nauthor\n", "{\"a\": 1}\n", "import os\nos.system('true')\n"}) {
     const Report report = scan_text(words);
     EXPECT_TRUE(report.clean()) << words;
   }

@@ -50,24 +50,31 @@ std::vector<Case> pickles() {
       {"an item for a set", made(global("builtins", "set") + ")R" + text("a") + "K\1s"), "Can only SETITEM"},
       {"a number for a storage", made("K\1Q"), "persistent_load id must be tuple"},
       {"a storage of too few parts", made(text("storage") + "\x85Q"), "has 5 parts here, but this one 1"},
-      {"a storage of another kind", made("(" + text("module") + global("torch", "FloatStorage") + text("0") + text("cpu") + "K\4tQ"), "Only persistent_load of storage"},
+      {"a storage of another kind", made("(" + text("module") + global("torch", "FloatStorage") + text("0") + text("cpu") + "K\4tQ"),
+       "Only persistent_load of storage"},
       {"a string that is not UTF-8", made("U\2\xff\xfe"), "not UTF-8"},
       {"a pickle that breaks off", torch_text(proto(2) + "]"), "breaks off at byte 3"},
       {"no pickle", archive({{"a/data.pkl", ""}, {"a/version", "3"}}), "empty"},
       {"bytes that are no pickle", archive({{"a/data.pkl", "\xfe\xff"}, {"a/version", "3"}}), "Unsupported operand 254"},
       {"a storage that is too short", archive({{"a/data.pkl", torch_object()}, {"a/data/0", "1234"}, {"a/version", "3"}}),
        "record size (4 bytes) of data/0 does not match expected size (16 bytes)"},
-      {"a storage that is too long", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16 + bytes16}, {"a/version", "3"}}), "record size (32 bytes)"},
-      {"a member in another folder", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "3"}, {"A/x", "y"}}), "is not in a subdirectory a/: A/x"},
+      {"a storage that is too long", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16 + bytes16}, {"a/version", "3"}}),
+       "record size (32 bytes)"},
+      {"a member in another folder", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "3"}, {"A/x", "y"}}),
+       "is not in a subdirectory a/: A/x"},
       {"a storage that is not there", archive({{"a/data.pkl", torch_object()}, {"a/version", "3"}}), "failed locating file data/0"},
-      {"TorchScript", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/constants.pkl", kBenign}, {"a/version", "3"}}), "TorchScript"},
+      {"TorchScript", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/constants.pkl", kBenign}, {"a/version", "3"}}),
+       "TorchScript"},
       {"no version", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}}), "no member version"},
       {"a version to come", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "99"}}), "version is 99"},
-      {"another byte order", archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "3"}, {"a/byteorder", "middle"}}), "Unknown endianness type: middle"},
+      {"another byte order",
+       archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "3"}, {"a/byteorder", "middle"}}),
+       "Unknown endianness type: middle"},
       {"bytes before the archive", std::string(64, '\0') + torch_text(torch_object()), "does not start as an archive"},
       {"a plain pickle", kBenign, "Invalid magic number"},
       {"legacy", kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}." + proto(2) + "]." + proto(2) + "].", ""},
-      {"legacy of another version", kMagic + proto(2) + "M\xea\x03." + proto(2) + "}." + proto(2) + "]." + proto(2) + "].", "Invalid protocol version: 1002"},
+      {"legacy of another version", kMagic + proto(2) + "M\xea\x03." + proto(2) + "}." + proto(2) + "]." + proto(2) + "].",
+       "Invalid protocol version: 1002"},
       {"legacy that ends", kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}.", "ends after 3 of its 5 pickles"},
       {"legacy with a name that is not on the list", legacy_file(kEvil, ""), "whose module os is blocked"},
   };
@@ -91,7 +98,8 @@ TEST(ScanWeightsOnlyOfTwins, TheFirstIsTheOneThatTorchReads) {
     zip.add(torch_member("archive/version", bytes_of("3\n")));
     const Report report = scan_text(text_of(zip.build()));
     EXPECT_EQ(report.verdict, Verdict::dangerous);
-    EXPECT_EQ(report.weights_only.answer, evil_first ? WeightsOnly::Answer::refuses : WeightsOnly::Answer::accepts) << report.weights_only.reason;
+    EXPECT_EQ(report.weights_only.answer, evil_first ? WeightsOnly::Answer::refuses : WeightsOnly::Answer::accepts)
+        << report.weights_only.reason;
   }
 }
 

@@ -88,8 +88,26 @@ TEST(Filter, ComparesNumbersWithUnits) {
 }
 
 TEST(Filter, SaysWhatIsWrong) {
-  for (const char* text : {"|", "a |", "| a", "-", "colour:red", "size>big", "size>", "\"open", "layer:x", "layer:1-", "nan>0", "dtype>f32", "readable:maybe",
-                           "dtype:f32,,f16", "a||b", "\"a\"b", "size>-1", "size>99999999999999999999", "size>1.x5G", "size>.5G"}) {
+  for (const char* text : {"|",
+                           "a |",
+                           "| a",
+                           "-",
+                           "colour:red",
+                           "size>big",
+                           "size>",
+                           "\"open",
+                           "layer:x",
+                           "layer:1-",
+                           "nan>0",
+                           "dtype>f32",
+                           "readable:maybe",
+                           "dtype:f32,,f16",
+                           "a||b",
+                           "\"a\"b",
+                           "size>-1",
+                           "size>99999999999999999999",
+                           "size>1.x5G",
+                           "size>.5G"}) {
     const auto filter = Filter::parse(text);
     ASSERT_FALSE(filter) << text;
     EXPECT_EQ(filter.error().code(), Code::usage) << text;

@@ -140,7 +140,7 @@ TEST_P(MomentsOfFloats, AgreeWithTwoPassesInLongDouble) {
 
 INSTANTIATE_TEST_SUITE_P(Values, MomentsOfFloats,
                          ::testing::Values(Normal{0, 0.02}, Normal{1, 1e-3}, Normal{1000, 1}, Normal{-1e6, 0.5}, Normal{0, 1e-22},
-                                         Normal{0, 1e25}, Normal{0, 1e300}, Normal{0, 1e-300}, Normal{3e305, 1e304}));
+                                           Normal{0, 1e25}, Normal{0, 1e300}, Normal{0, 1e-300}, Normal{3e305, 1e304}));
 
 TEST(Stats, MixedScalesMergeSoundly) {
   // Blocks of zeros, of tiny and of huge numbers: each block is measured at its own scale.

@@ -138,8 +138,8 @@ TEST(Outline, SplitsOffLayersOfAnotherStructure) {
     for (int e = 0; i >= 2 && e < 4; ++e) add_tensor(checkpoint, concat("layers.", i, ".experts.", e, ".w"));
     if (i < 2) add_tensor(checkpoint, concat("layers.", i, ".mlp"), {64});
   }
-  EXPECT_EQ(drawn(checkpoint), (Lines{"layers [44]", "  0,1 x2 [4]", "    attn [2]", "    mlp [2]", "  2-9 x8 [40]", "    attn [8]", "    experts x4 [32]",
-                                      "      w [32]"}));
+  EXPECT_EQ(drawn(checkpoint), (Lines{"layers [44]", "  0,1 x2 [4]", "    attn [2]", "    mlp [2]", "  2-9 x8 [40]", "    attn [8]",
+                                      "    experts x4 [32]", "      w [32]"}));
 }
 
 TEST(Outline, NamesTheExpertThatIsMissing) {
@@ -164,7 +164,8 @@ TEST(Outline, TellsDtypesAndShapesApart) {
     for (const char* name : {"a", "b", "c"}) add_tensor(checkpoint, concat("layers.", i, ".", name));
     add_tensor(checkpoint, concat("layers.", i, ".d"), {2}, i == 4 ? DType::f16 : DType::f32);
   }
-  EXPECT_EQ(drawn(checkpoint), (Lines{"layers x6 [24]", "  a [6]", "  b [6]", "  c [6]", "  d 5/6 layers -4 [5]", "  d 1/6 layers +4 [1]"}));
+  EXPECT_EQ(drawn(checkpoint),
+            (Lines{"layers x6 [24]", "  a [6]", "  b [6]", "  c [6]", "  d 5/6 layers -4 [5]", "  d 1/6 layers +4 [1]"}));
 }
 
 TEST(Outline, LeavesASequenceOfDifferentModulesAlone) {

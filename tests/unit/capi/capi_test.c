@@ -46,11 +46,10 @@ static file safetensors(const char* header, const void* data, size_t data_size) 
   return f;
 }
 
-static const char kHeader[] =
-    "{\"__metadata__\":{\"format\":\"pt\"},"
-    "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-    "\"b\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[24,40]},"
-    "\"c\":{\"dtype\":\"BF16\",\"shape\":[],\"data_offsets\":[40,42]}}     ";
+static const char kHeader[] = "{\"__metadata__\":{\"format\":\"pt\"},"
+                              "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+                              "\"b\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[24,40]},"
+                              "\"c\":{\"dtype\":\"BF16\",\"shape\":[],\"data_offsets\":[40,42]}}     ";
 
 static file sample(void) {
   const float a[6] = {0.5f, -1.0f, 2.0f, 3.0f, 4.0f, 1e30f};
@@ -347,9 +346,8 @@ static void test_pickle(void) {
 
 static void test_persistent(void) {
   /* One of torch's storages, in a stream without its file. */
-  static const unsigned char stream[] =
-      "\x80\x02(X\x07\x00\x00\x00storagectorch\nHalfStorage\nX\x01\x00\x00\x00\x30X\x03\x00\x00\x00"
-      "cpuK\x06tQ.";
+  static const unsigned char stream[] = "\x80\x02(X\x07\x00\x00\x00storagectorch\nHalfStorage\nX\x01\x00\x00\x00\x30X\x03\x00\x00\x00"
+                                        "cpuK\x06tQ.";
   assay_pickle* p = NULL;
   assay_pickle_storage_info info;
   memset(&info, 0, sizeof info);

@@ -167,7 +167,8 @@ static void test_steps(const assay_checkpoint* whole, const host* h) {
     CHECK(assay_stats_new(whole, two, 2, &broken, &job, NULL) == ASSAY_USAGE);
     CHECK(assay_stats_new(whole, two, 2, &moments, &job, NULL) == ASSAY_OK);
     CHECK(assay_stats_step(job, &done, NULL) == ASSAY_OK && done && assay_stats_count(job) == 2);
-    CHECK(assay_stats_result(job, 0, &out, NULL) == ASSAY_OK && contains(out, "\"model.norm.weight\"") && contains(out, "\"quantiles\": {}"));
+    CHECK(assay_stats_result(job, 0, &out, NULL) == ASSAY_OK && contains(out, "\"model.norm.weight\"") &&
+          contains(out, "\"quantiles\": {}"));
     assay_buffer_free(out);
     assay_stats_free(job);
   }

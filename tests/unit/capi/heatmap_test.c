@@ -23,7 +23,8 @@ enum { kRows = 40, kCols = 30 };
 /* One F32 tensor "w": row * 100 + col; row 7 is zero, column 3 is hot, (9, 9) NaN. */
 static unsigned char* matrix_file(size_t* size) {
   char header[128];
-  const int n = snprintf(header, sizeof header, "{\"w\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[0,%d]}}", kRows, kCols, kRows * kCols * 4);
+  const int n = snprintf(header, sizeof header, "{\"w\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[0,%d]}}", kRows, kCols,
+                         kRows * kCols * 4);
   unsigned char* bytes = (unsigned char*)calloc(1, 8 + (size_t)n + kRows * kCols * 4);
   int row, col;
   bytes[0] = (unsigned char)n;
@@ -79,7 +80,8 @@ static void check_fed_by_ranges(void) {
   CHECK(assay_files_new(NULL, &files, NULL) == ASSAY_OK);
   CHECK(assay_files_add(files, "w.safetensors", size, NULL) == ASSAY_OK);
   while (assay_files_open(files, NULL, &checkpoint, &error) == ASSAY_NEED_RANGE && ++turns < 10) {
-    assay_files_add_range(files, "w.safetensors", assay_error_offset(error), bytes + assay_error_offset(error), (size_t)assay_error_length(error), NULL);
+    assay_files_add_range(files, "w.safetensors", assay_error_offset(error), bytes + assay_error_offset(error),
+                          (size_t)assay_error_length(error), NULL);
     assay_error_free(error);
   }
   CHECK(checkpoint != NULL);
@@ -88,7 +90,8 @@ static void check_fed_by_ranges(void) {
   CHECK(assay_heatmap_progress(map) == 0 && isnan(assay_heatmap_data(map)[0]));
   CHECK(assay_heatmap_step(map, &done, &error) == ASSAY_NEED_RANGE && done == 0);
   CHECK(assay_error_length(error) == kRows * kCols * 4);
-  assay_files_add_range(files, "w.safetensors", assay_error_offset(error), bytes + assay_error_offset(error), (size_t)assay_error_length(error), NULL);
+  assay_files_add_range(files, "w.safetensors", assay_error_offset(error), bytes + assay_error_offset(error),
+                        (size_t)assay_error_length(error), NULL);
   assay_error_free(error);
   CHECK(assay_heatmap_step(map, &done, &error) == ASSAY_OK && done == 1 && error == NULL);
   assay_files_free(files);

@@ -128,13 +128,19 @@ const Case kCases[] = {
     {"N\x85."sv, "(None,)", ""},
     {"NN\x86."sv, "(None, None)", ""},
     {"NNN\x87."sv, "(None, None, None)", ""},
-    {"(K\x01K\x02K\x03K\x04""d."sv, "{1: 2, 3: 4}", ""},
+    {"(K\x01K\x02K\x03K\x04"
+     "d."sv,
+     "{1: 2, 3: 4}", ""},
     {"(Nd."sv, "", "malformed-pickle@2 DICT of an odd number of items, 1"},
     {"(]Nd."sv, "", "malformed-pickle@3 DICT with a list as key, which cannot be hashed"},
     {"(K\x01K\x02\x91."sv, "frozenset({1, 2})", ""},
     {"(}\x91."sv, "", "malformed-pickle@2 FROZENSET with a dict as item, which cannot be hashed"},
-    {"]K\x01""a."sv, "[1]", ""},
-    {"](K\x01K\x02""e."sv, "[1, 2]", ""},
+    {"]K\x01"
+     "a."sv,
+     "[1]", ""},
+    {"](K\x01K\x02"
+     "e."sv,
+     "[1, 2]", ""},
     {"N(e."sv, "None", ""},
     {"NNa."sv, "", "malformed-pickle@2 APPEND to None"},
     {")(Ne."sv, "", "malformed-pickle@3 APPENDS to a tuple"},
@@ -159,23 +165,35 @@ const Case kCases[] = {
     {"0."sv, "", "malformed-pickle@0 POP needs 1 stack item, 0 are there"},
     {"K\x01(NN1."sv, "1", ""},
     {"1."sv, "", "malformed-pickle@0 POP_MARK finds no mark on the stack"},
-    {"K\x01""2\x86."sv, "(1, 1)", ""},
+    {"K\x01"
+     "2\x86."sv,
+     "(1, 1)", ""},
     {"N(2."sv, "", "malformed-pickle@2 DUP needs 1 stack item, 0 are above the mark"},
     {"N(."sv, "", "malformed-pickle@2 STOP needs 1 stack item, 0 are above the mark"},
     {"(N."sv, "None", ""},
     {"t."sv, "", "malformed-pickle@0 TUPLE finds no mark on the stack"},
     {"N(N\x86."sv, "", "malformed-pickle@3 TUPLE2 needs 2 stack items, 1 are above the mark"},
-    {"K\x01q\x05""0h\x05."sv, "1", ""},
-    {"K\x01r\x00\x00\x00\x01""0j\x00\x00\x00\x01."sv, "1", ""},
-    {"K\x01r\xff\xff\xff\xff""0j\xff\xff\xff\xff."sv, "1", ""},
+    {"K\x01q\x05"
+     "0h\x05."sv,
+     "1", ""},
+    {"K\x01r\x00\x00\x00\x01"
+     "0j\x00\x00\x00\x01."sv,
+     "1", ""},
+    {"K\x01r\xff\xff\xff\xff"
+     "0j\xff\xff\xff\xff."sv,
+     "1", ""},
     {"K\x01p1_0\n0g 010\n."sv, "1", ""},
     {"K\x01p-1\n."sv, "", "malformed-pickle@2 PUT with memo index -1, which no memo has"},
     {"K\x01p\n."sv, "", "malformed-pickle@2 PUT with memo index '', which is no number"},
     {"g0x1\n."sv, "", "malformed-pickle@0 GET with memo index '0x1', which is no number"},
     {"h\x07."sv, "", "malformed-pickle@0 BINGET 7 at a memo entry that was never set"},
     {"q\x01."sv, "", "malformed-pickle@0 BINPUT needs 1 stack item, 0 are there"},
-    {"K\x05q\x07\x94""0h\x01."sv, "5", ""},
-    {"K\x05\x94K\x06\x94""0h\x01\x86."sv, "(5, 6)", ""},
+    {"K\x05q\x07\x94"
+     "0h\x01."sv,
+     "5", ""},
+    {"K\x05\x94K\x06\x94"
+     "0h\x01\x86."sv,
+     "(5, 6)", ""},
     // Names, calls and states.
     {"cos\nsystem\n."sv, "os.system", ""},
     {"c\nsystem\n."sv, "", "malformed-pickle@0 GLOBAL of '\\nsystem' has an empty module"},
@@ -199,7 +217,9 @@ const Case kCases[] = {
     {"(o."sv, "", "malformed-pickle@1 OBJ finds no class above its mark"},
     {"(K\x01o."sv, "", "malformed-pickle@3 OBJ calls an int"},
     {"ca\nb\n)R}b."sv, "a.b().build({})", ""},
-    {"ca\nb\n)R(NNeK\x01""a."sv, "a.b()[None, None, 1]", ""},
+    {"ca\nb\n)R(NNeK\x01"
+     "a."sv,
+     "a.b()[None, None, 1]", ""},
     {"ca\nb\n)R(K\x01K\x02u]Ns."sv, "a.b(){1: 2, []: None}", ""},
     {"K\x01}b."sv, "", "malformed-pickle@3 BUILD of an int with a dict"},
     {"]Nb."sv, "[]", ""},
@@ -215,7 +235,9 @@ const Case kCases[] = {
     {"\x82\x00."sv, "", "malformed-pickle@0 EXT1 with code 0, which is below 1"},
     {"C\x01x\x98."sv, "b'x'", ""},
     {"N\x98."sv, "", "malformed-pickle@1 READONLY_BUFFER of None"},
-    {"\x96\x01\x00\x00\x00\x00\x00\x00\x00xK\x07""a."sv, "bytearray(b'x')", ""},
+    {"\x96\x01\x00\x00\x00\x00\x00\x00\x00xK\x07"
+     "a."sv,
+     "bytearray(b'x')", ""},
     {"\x96\x01\x00\x00\x00\x00\x00\x00\x00xNa."sv, "", "malformed-pickle@11 APPEND to a bytearray of what is no byte"},
     // The stream itself.
     {""sv, "", "truncated@0 pickle ends after 0 bytes without STOP"},
@@ -273,7 +295,8 @@ TEST(PickleOpcodes, TableCoversEveryOpcode) {
 }
 
 TEST(PickleOpcodes, StepNamesTheArgument) {
-  const std::string_view stream = "\x80\x02X\x03\x00\x00\x00""abccos\nsystem\nI12\n."sv;
+  const std::string_view stream = "\x80\x02X\x03\x00\x00\x00"
+                                  "abccos\nsystem\nI12\n."sv;
   const ByteView bytes(std::as_bytes(std::span(stream)), 0);
   std::string text;
   for (std::size_t pos = 0; pos < bytes.size();) {
@@ -288,8 +311,12 @@ TEST(PickleOpcodes, StepNamesTheArgument) {
 // Every prefix of a stream that is whole is truncated, at the first opcode that misses bytes.
 TEST(PickleOpcodes, EveryPrefixIsTruncated) {
   const std::string_view streams[] = {
-      "\x80\x02}q\x00(X\x01\x00\x00\x00""aq\x01""ctorch\nSize\nq\x02(K\x01M\x00\x01J\x01\x00\x00\x00tRq\x03X\x01\x00\x00\x00""bG?\xf8\x00\x00\x00\x00\x00\x00u."sv,
-      "\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01\x8c\x02hi\x94\x8a\x01\x05""e."sv,
+      "\x80\x02}q\x00(X\x01\x00\x00\x00"
+      "aq\x01"
+      "ctorch\nSize\nq\x02(K\x01M\x00\x01J\x01\x00\x00\x00tRq\x03X\x01\x00\x00\x00"
+      "bG?\xf8\x00\x00\x00\x00\x00\x00u."sv,
+      "\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01\x8c\x02hi\x94\x8a\x01\x05"
+      "e."sv,
       "(dp0\nS'a'\np1\nI1\nsVb\nL5L\nsF1.5\n(ios\nsystem\ns."sv,
       "\x80\x05\x96\x02\x00\x00\x00\x00\x00\x00\x00xy\x8e\x01\x00\x00\x00\x00\x00\x00\x00z\x86Q."sv,
   };
@@ -307,8 +334,11 @@ TEST(PickleOpcodes, EveryPrefixIsTruncated) {
 
 // Flipping any bit gives a graph whose every part can still be asked about.
 TEST(PickleOpcodes, FlippedBitsStayReadable) {
-  const std::string_view stream =
-      "\x80\x02}q\x00(X\x01\x00\x00\x00""aq\x01""ctorch\nSize\nq\x02(K\x01M\x00\x01J\x01\x00\x00\x00tRq\x03X\x01\x00\x00\x00""b]q\x04(h\x01h\x04h\x03}K\x01Nsb\x8f(NK\x01\x90""euh\x03NQ\x86\x86."sv;
+  const std::string_view stream = "\x80\x02}q\x00(X\x01\x00\x00\x00"
+                                  "aq\x01"
+                                  "ctorch\nSize\nq\x02(K\x01M\x00\x01J\x01\x00\x00\x00tRq\x03X\x01\x00\x00\x00"
+                                  "b]q\x04(h\x01h\x04h\x03}K\x01Nsb\x8f(NK\x01\x90"
+                                  "euh\x03NQ\x86\x86."sv;
   std::size_t whole = 0;
   for (std::size_t bit = 0; bit < stream.size() * 8; ++bit) {
     std::string flipped(stream);

@@ -23,7 +23,10 @@ std::string repeated(std::string_view text, std::size_t n) {
 }
 
 TEST(Pickle, LogsWhatALoaderWouldDoInOrder) {
-  const Graph graph = parse_text("\x80\x02""ctorch\nSize\n)Rq\x00}b(K\x01K\x02""eh\x00NNs(ios\nsystem\nPx\n\x82\x05""0000."sv);
+  const Graph graph = parse_text("\x80\x02"
+                                 "ctorch\nSize\n)Rq\x00}b(K\x01K\x02"
+                                 "eh\x00NNs(ios\nsystem\nPx\n\x82\x05"
+                                 "0000."sv);
   EXPECT_EQ(broken_text(graph), "");
   EXPECT_EQ(events_text(graph),
             "2 import torch.Size; 15 call torch.Size()[1, 2]{None: None}.build({}); 19 build torch.Size()[1, 2]{None: None}.build({}); "
@@ -32,7 +35,8 @@ TEST(Pickle, LogsWhatALoaderWouldDoInOrder) {
 }
 
 TEST(Pickle, ResultsThrownAwayStayInTheLog) {
-  const Graph graph = parse_text("\x80\x02""cos\nsystem\nX\x04\x00\x00\x00true\x85R0}."sv);
+  const Graph graph = parse_text("\x80\x02"
+                                 "cos\nsystem\nX\x04\x00\x00\x00true\x85R0}."sv);
   EXPECT_EQ(describe(graph, graph.root()), "{}");
   EXPECT_EQ(events_text(graph), "2 import os.system; 23 call os.system('true')");
 }
@@ -46,7 +50,8 @@ TEST(Pickle, KeepsWhatRanBeforeTheBreak) {
 }
 
 TEST(Pickle, ReadsOnBehindRulesThatNotAllReadersHold) {
-  const Graph graph = parse_text("\x80\x09""cos\nsystem\n)R."sv);
+  const Graph graph = parse_text("\x80\x09"
+                                 "cos\nsystem\n)R."sv);
   EXPECT_EQ(broken_text(graph), "malformed-pickle@0 PROTO 9 is above protocol 5, the highest there is");
   EXPECT_EQ(events_text(graph), "2 import os.system; 14 call os.system()");
   EXPECT_EQ(graph.root(), kNoNode);
@@ -54,7 +59,9 @@ TEST(Pickle, ReadsOnBehindRulesThatNotAllReadersHold) {
   EXPECT_TRUE(graph.reached_stop());
   EXPECT_EQ(graph.protocol(), 9);
   // The first broken rule is the one that counts.
-  EXPECT_EQ(broken_text(parse_text("\x80\x09""0."sv)), "malformed-pickle@0 PROTO 9 is above protocol 5, the highest there is");
+  EXPECT_EQ(broken_text(parse_text("\x80\x09"
+                                   "0."sv)),
+            "malformed-pickle@0 PROTO 9 is above protocol 5, the highest there is");
 }
 
 TEST(Pickle, StopsBehindStop) {
@@ -67,7 +74,8 @@ TEST(Pickle, StopsBehindStop) {
 }
 
 TEST(Pickle, MapsPython2NamesBelowProtocol3) {
-  const Graph two = parse_text("\x80\x02""c__builtin__\nxrange\n(K\x05tR."sv);
+  const Graph two = parse_text("\x80\x02"
+                               "c__builtin__\nxrange\n(K\x05tR."sv);
   const Node call = two.root();
   EXPECT_TRUE(two.is_call(call, "builtins", "range"));
   EXPECT_TRUE(two.is_call(call, "__builtin__", "xrange"));
@@ -85,13 +93,21 @@ TEST(Pickle, MapsPython2NamesBelowProtocol3) {
     std::string_view written, mapped;
   };
   const Row rows[] = {
-      {"copy_reg\n_reconstructor", "copyreg._reconstructor"}, {"cPickle\nloads", "pickle.loads"},
-      {"thread\nstart_new_thread", "_thread.start_new_thread"}, {"exceptions\nValueError", "builtins.ValueError"},
-      {"exceptions\nStandardError", "builtins.Exception"}, {"urllib\nurlopen", "urllib.request.urlopen"},
-      {"urllib\nunknown", "urllib.unknown"}, {"commands\ngetoutput", "subprocess.getoutput"},
-      {"itertools\nimap", "builtins.map"}, {"UserDict\nUserDict", "collections.UserDict"},
-      {"__builtin__\nset", "builtins.set"}, {"collections\nOrderedDict", "collections.OrderedDict"},
-      {"xmlrpclib\nx", "xmlrpc.client.x"}, {"BaseHTTPServer\nx", "http.server.x"}, {"whichdb\nwhichdb", "dbm.whichdb"},
+      {"copy_reg\n_reconstructor", "copyreg._reconstructor"},
+      {"cPickle\nloads", "pickle.loads"},
+      {"thread\nstart_new_thread", "_thread.start_new_thread"},
+      {"exceptions\nValueError", "builtins.ValueError"},
+      {"exceptions\nStandardError", "builtins.Exception"},
+      {"urllib\nurlopen", "urllib.request.urlopen"},
+      {"urllib\nunknown", "urllib.unknown"},
+      {"commands\ngetoutput", "subprocess.getoutput"},
+      {"itertools\nimap", "builtins.map"},
+      {"UserDict\nUserDict", "collections.UserDict"},
+      {"__builtin__\nset", "builtins.set"},
+      {"collections\nOrderedDict", "collections.OrderedDict"},
+      {"xmlrpclib\nx", "xmlrpc.client.x"},
+      {"BaseHTTPServer\nx", "http.server.x"},
+      {"whichdb\nwhichdb", "dbm.whichdb"},
   };
   for (const Row& row : rows) {
     const std::string stream = "c" + std::string(row.written) + "\n.";
@@ -99,12 +115,14 @@ TEST(Pickle, MapsPython2NamesBelowProtocol3) {
     EXPECT_EQ(describe(graph, graph.root()), row.mapped);
   }
   // The latest PROTO decides.
-  const Graph late = parse_text("\x80\x04\x80\x02""c__builtin__\nset\n."sv);
+  const Graph late = parse_text("\x80\x04\x80\x02"
+                                "c__builtin__\nset\n."sv);
   EXPECT_TRUE(late.is_global(late.root(), "builtins", "set"));
 }
 
 TEST(Pickle, KeepsNamesAsWritten) {
-  const Graph graph = parse_text("\x80\x04""ctorch\nserialization.os.system\n."sv);
+  const Graph graph = parse_text("\x80\x04"
+                                 "ctorch\nserialization.os.system\n."sv);
   EXPECT_EQ(graph.global(graph.root()).name, "serialization.os.system");
   const Graph carriage = parse_text("cos\r\nsystem \n."sv);
   EXPECT_EQ(carriage.global(carriage.root()).module, "os\r");
@@ -112,8 +130,13 @@ TEST(Pickle, KeepsNamesAsWritten) {
 }
 
 TEST(Pickle, ResolvesNamesThroughTheMemo) {
-  const Graph graph = parse_text(
-      "\x80\x04\x8c\x02os\x94""0\x8c\x06system\x94""0\x8c\x05""decoy\x94""0h\x00q\x05""0h\x01q\x06""0h\x05h\x06\x93."sv);
+  const Graph graph = parse_text("\x80\x04\x8c\x02os\x94"
+                                 "0\x8c\x06system\x94"
+                                 "0\x8c\x05"
+                                 "decoy\x94"
+                                 "0h\x00q\x05"
+                                 "0h\x01q\x06"
+                                 "0h\x05h\x06\x93."sv);
   EXPECT_EQ(broken_text(graph), "");
   EXPECT_EQ(describe(graph, graph.root()), "os.system");
 }
@@ -163,11 +186,14 @@ TEST(Pickle, BigIntegersAreTheirShortestBytes) {
 }
 
 TEST(Pickle, GetFindsTheLastPair) {
-  const Graph graph = parse_text("}(X\x01\x00\x00\x00""aK\x01K\x05K\x02X\x01\x00\x00\x00""aK\x03u."sv);
+  const Graph graph = parse_text("}(X\x01\x00\x00\x00"
+                                 "aK\x01K\x05K\x02X\x01\x00\x00\x00"
+                                 "aK\x03u."sv);
   EXPECT_EQ(graph.pair_count(graph.root()), 3u);
   EXPECT_EQ(graph.integer(graph.get(graph.root(), "a")), 3);
   EXPECT_EQ(graph.get(graph.root(), "b"), kNoNode);
-  const Graph call = parse_text("ccollections\nOrderedDict\n)RX\x01\x00\x00\x00""aK\x01s."sv);
+  const Graph call = parse_text("ccollections\nOrderedDict\n)RX\x01\x00\x00\x00"
+                                "aK\x01s."sv);
   EXPECT_EQ(call.integer(call.get(call.root(), "a")), 1);
   EXPECT_EQ(call.length(call.root()), 0u);
 }
@@ -184,7 +210,8 @@ TEST(Pickle, OwnsTheBytesItIsGiven) {
 }
 
 TEST(Pickle, StatesOfAnyNodeKeepTheirOrder) {
-  const Graph graph = parse_text("ca\nb\n)R}bK\x01""b(K\x02tb."sv);
+  const Graph graph = parse_text("ca\nb\n)R}bK\x01"
+                                 "b(K\x02tb."sv);
   const auto states = graph.states(graph.root());
   ASSERT_EQ(states.size(), 3u);
   EXPECT_EQ(graph.kind(states[0]), Kind::dict);
@@ -200,9 +227,17 @@ TEST(Pickle, SalvagesWhatStoodBeforeTheCut) {
   };
   const Row rows[] = {
       {""sv, "None"},
-      {"}(X\x01\x00\x00\x00""aK\x01X\x01\x00\x00\x00""bK\x02X\x01\x00\x00\x00""c"sv, "{'a': 1, 'b': 2}"},
-      {"}X\x01\x00\x00\x00mccollections\nOrderedDict\n)R(X\x01\x00\x00\x00""aK\x01"sv, "{'m': collections.OrderedDict(){'a': 1}}"},
-      {"}(X\x01\x00\x00\x00mccollections\nOrderedDict\n)R(X\x01\x00\x00\x00""aK\x01X"sv, "{'m': collections.OrderedDict(){'a': 1}}"},
+      {"}(X\x01\x00\x00\x00"
+       "aK\x01X\x01\x00\x00\x00"
+       "bK\x02X\x01\x00\x00\x00"
+       "c"sv,
+       "{'a': 1, 'b': 2}"},
+      {"}X\x01\x00\x00\x00mccollections\nOrderedDict\n)R(X\x01\x00\x00\x00"
+       "aK\x01"sv,
+       "{'m': collections.OrderedDict(){'a': 1}}"},
+      {"}(X\x01\x00\x00\x00mccollections\nOrderedDict\n)R(X\x01\x00\x00\x00"
+       "aK\x01X"sv,
+       "{'m': collections.OrderedDict(){'a': 1}}"},
       {"](K\x01(K\x02"sv, "[1]"},
       {"ca\nb\n(K\x01K\x02"sv, "a.b"},
       {"K\x01K\x02\xff"sv, "1"},
@@ -225,8 +260,7 @@ TEST(Pickle, LimitsAreNamed) {
   EXPECT_EQ(broken_with(many, nothing), "");
   EXPECT_EQ(broken_with(many, [](Limits& l) { l.pickle_nodes = 99; }), "limit-exceeded@99 NONE exceeds the limit of 99 values");
   EXPECT_EQ(broken_with(many, [](Limits& l) { l.pickle_stack = 50; }), "limit-exceeded@50 NONE exceeds the limit of 50 stack items");
-  EXPECT_EQ(broken_with(many, [](Limits& l) { l.pickle_bytes = 20; }),
-            "limit-exceeded@20 pickle exceeds the limit of 20 bytes of pickle");
+  EXPECT_EQ(broken_with(many, [](Limits& l) { l.pickle_bytes = 20; }), "limit-exceeded@20 pickle exceeds the limit of 20 bytes of pickle");
   EXPECT_EQ(broken_with(repeated("(", 100), [](Limits& l) { l.pickle_stack = 50; }),
             "limit-exceeded@50 MARK exceeds the limit of 50 stack items");
   EXPECT_EQ(broken_with("N" + repeated("\x94", 100) + ".", [](Limits& l) { l.pickle_memo = 10; }),
@@ -269,7 +303,13 @@ TEST(Pickle, ManyBatchesCostLinearTime) {
 
 TEST(Pickle, InterleavedAppendsKeepTheirOrder) {
   constexpr std::size_t kRounds = 50000;
-  const std::string stream = "]q\x01""0]q\x02""0" + repeated("h\x01K\x07""a0h\x02Na0", kRounds) + "h\x01h\x02\x86.";
+  const std::string stream = "]q\x01"
+                             "0]q\x02"
+                             "0" +
+                             repeated("h\x01K\x07"
+                                      "a0h\x02Na0",
+                                      kRounds) +
+                             "h\x01h\x02\x86.";
   const Graph graph = parse_text(stream);
   ASSERT_EQ(broken_text(graph), "");
   const Node first = graph.item(graph.root(), 0), second = graph.item(graph.root(), 1);
@@ -309,12 +349,15 @@ TEST(Pickle, SharedValuesAreNotCopied) {
 }
 
 TEST(Pickle, CyclesAreMarked) {
-  const Graph list = parse_text("]q\x01h\x01""a."sv);
+  const Graph list = parse_text("]q\x01h\x01"
+                                "a."sv);
   EXPECT_EQ(list.item(list.root(), 0), list.root());
   EXPECT_EQ(describe(list, list.root()), "[…]");
   const Graph dict = parse_text("}q\x01K\x01h\x01s."sv);
   EXPECT_EQ(describe(dict, dict.root()), "{1: …}");
-  const Graph call = parse_text("ca\nb\n)Rq\x01h\x01""bh\x01""a."sv);
+  const Graph call = parse_text("ca\nb\n)Rq\x01h\x01"
+                                "bh\x01"
+                                "a."sv);
   EXPECT_EQ(describe(call, call.root()), "a.b()[…].build(…)");
 }
 
@@ -333,7 +376,8 @@ TEST(Pickle, SparseMemoCostsOneEntry) {
     stream += 'r';
     stream.append(reinterpret_cast<const char*>(&index), 4);
   }
-  stream += "\x94" "0h\x05.";  // MEMOIZE goes to entry 1000, so 5 was never set
+  stream += "\x94"
+            "0h\x05.";  // MEMOIZE goes to entry 1000, so 5 was never set
   EXPECT_EQ(broken_text(parse_text(stream)).substr(0, 28), "malformed-pickle@5004 BINGET");
   stream.replace(stream.size() - 3, 3, "j\xe8\x03");
   stream += std::string("\0\0.", 3);

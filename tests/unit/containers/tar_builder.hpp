@@ -37,7 +37,10 @@ struct TarBuilder {
     put_text(bytes, at + 124, octal(data.size()));
     put_text(bytes, at + 157, target);
     bytes[at + 156] = static_cast<std::byte>(type);
-    put_text(bytes, at + 257, std::string_view("ustar\0" "00", 8));
+    put_text(bytes, at + 257,
+             std::string_view("ustar\0"
+                              "00",
+                              8));
     fix_checksum(at);
     bytes.resize(at + 512 + (data.size() + 511) / 512 * 512);
     put_text(bytes, at + 512, data);

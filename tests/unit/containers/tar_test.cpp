@@ -34,7 +34,8 @@ TEST(Tar, ListsMembersInOrder) {
 
 TEST(Tar, LongNamesOfBothKinds) {
   const std::string name(300, 'x');
-  const auto archive = read(TarBuilder().gnu_name(name).file("cut", "1").pax("path", name + "y").file("cut", "22").file("plain", "333").end());
+  const auto archive =
+      read(TarBuilder().gnu_name(name).file("cut", "1").pax("path", name + "y").file("cut", "22").file("plain", "333").end());
   ASSERT_TRUE(archive);
   ASSERT_EQ(archive->members.size(), 3u);
   EXPECT_EQ(archive->members[0].name, name);
@@ -108,12 +109,17 @@ TEST(Tar, SparseFilesOfAllForms) {
   EXPECT_EQ(whole_of(TarBuilder().pax("GNU.sparse.map", "3,3,10,2,14,0").pax("GNU.sparse.size", "14").file("f", "abcde").end()), expected);
 
   TarBuilder numbers;
-  const std::string records = "22 GNU.sparse.size=14\n23 GNU.sparse.offset=3\n25 GNU.sparse.numbytes=3\n24 GNU.sparse.offset=10\n25 GNU.sparse.numbytes=2\n";
+  const std::string records =
+      "22 GNU.sparse.size=14\n23 GNU.sparse.offset=3\n25 GNU.sparse.numbytes=3\n24 GNU.sparse.offset=10\n25 GNU.sparse.numbytes=2\n";
   EXPECT_EQ(whole_of(numbers.add("PaxHeaders/x", 'x', records, "").file("f", "abcde").end()), expected);
 
   const std::string lines = "2\n3\n3\n10\n2\n";
   const std::string data = lines + std::string(512 - lines.size(), '\0') + "abcde";
-  EXPECT_EQ(whole_of(TarBuilder().add("PaxHeaders/x", 'x', "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n26 GNU.sparse.realsize=14\n", "").file("f", data).end()), expected);
+  EXPECT_EQ(whole_of(TarBuilder()
+                         .add("PaxHeaders/x", 'x', "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n26 GNU.sparse.realsize=14\n", "")
+                         .file("f", data)
+                         .end()),
+            expected);
 }
 
 /// The old form, with its second part in a block of its own; what follows is found behind it.

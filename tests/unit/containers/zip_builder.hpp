@@ -75,29 +75,29 @@ inline Bytes deflate_zeros(std::size_t matches) {
   const auto huffman = [&](std::uint32_t code, int n) {  // greatest bit first
     for (int i = n; i-- > 0;) put(code >> i & 1, 1);
   };
-  put(1, 1), put(1, 2);       // last block, fixed codes
-  huffman(0x30, 8);           // literal 0
+  put(1, 1), put(1, 2);                                                       // last block, fixed codes
+  huffman(0x30, 8);                                                           // literal 0
   for (std::size_t i = 0; i < matches; ++i) huffman(0xc5, 8), huffman(0, 5);  // length 258, distance 1
-  huffman(0, 7);              // end of block
-  put(0, 7);                  // to a whole byte
+  huffman(0, 7);                                                              // end of block
+  put(0, 7);                                                                  // to a whole byte
   return out;
 }
 
 /// One member and how to write it. The defaults are a plain stored member.
 struct ZipMember {
   std::string name;
-  Bytes data;                               ///< as written to the file
-  std::optional<std::uint64_t> size = {};   ///< unpacked; data.size() when absent
-  std::optional<std::uint32_t> crc = {};    ///< of `data` when absent
+  Bytes data;                              ///< as written to the file
+  std::optional<std::uint64_t> size = {};  ///< unpacked; data.size() when absent
+  std::optional<std::uint32_t> crc = {};   ///< of `data` when absent
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
-  bool descriptor = false;                  ///< sizes and CRC only behind the data; sets flag bit 3
+  bool descriptor = false;  ///< sizes and CRC only behind the data; sets flag bit 3
   bool descriptor_signature = true;
-  bool descriptor_wide = false;             ///< 64-bit sizes
-  std::uint32_t alignment = 0;              ///< of the data, by a torch "FB" extra field in the local header
-  bool wide = false;                        ///< the directory entry says 0xFFFFFFFF thrice and carries a ZIP64 field
+  bool descriptor_wide = false;  ///< 64-bit sizes
+  std::uint32_t alignment = 0;   ///< of the data, by a torch "FB" extra field in the local header
+  bool wide = false;             ///< the directory entry says 0xFFFFFFFF thrice and carries a ZIP64 field
   Bytes local_extra = {};
-  Bytes entry_extra = {};                   ///< in place of the ZIP64 field that `wide` asks for, when not empty
+  Bytes entry_extra = {};  ///< in place of the ZIP64 field that `wide` asks for, when not empty
   std::optional<std::string> local_name = {};
   std::optional<std::uint16_t> local_method = {};
   std::optional<std::uint16_t> local_flags = {};
@@ -107,9 +107,9 @@ struct ZipMember {
 /// The archive around the members.
 struct ZipShape {
   bool zip64_end = false;
-  bool directory = true;                       ///< false: stop after the last member, as a broken save does
+  bool directory = true;  ///< false: stop after the last member, as a broken save does
   std::string comment = {};
-  std::optional<std::uint64_t> entries = {};   ///< claimed by the end records
+  std::optional<std::uint64_t> entries = {};  ///< claimed by the end records
   std::optional<std::uint64_t> directory_size = {}, directory_offset = {};
 };
 

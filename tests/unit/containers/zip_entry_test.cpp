@@ -205,7 +205,8 @@ TEST(ZipEntry, ADamagedEntryDoesNotHideTheRest) {
     ASSERT_TRUE(directory);
     EXPECT_TRUE(directory->findings.has(Code::bad_zip));
     EXPECT_FALSE(directory->salvaged);
-    for (const char* name : {"archive/data.pkl", "archive/data/1", "archive/version"}) EXPECT_NE(directory->find(name), nullptr) << field << name;
+    for (const char* name : {"archive/data.pkl", "archive/data/1", "archive/version"})
+      EXPECT_NE(directory->find(name), nullptr) << field << name;
   }
 }
 

@@ -14,7 +14,9 @@ namespace assay::zip {
 
 using namespace assay::testing;
 
-inline Result<Directory> read(const Bytes& bytes, const Limits& limits = {}) { return read_directory(*MemorySource::borrow(bytes), limits); }
+inline Result<Directory> read(const Bytes& bytes, const Limits& limits = {}) {
+  return read_directory(*MemorySource::borrow(bytes), limits);
+}
 
 inline Bytes joined(Bytes a, const Bytes& b) {
   append(a, b);

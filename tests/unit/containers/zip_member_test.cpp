@@ -16,8 +16,11 @@ struct Archive {
   std::shared_ptr<MemorySource> source;
   Directory directory;
 
-  explicit Archive(Bytes archive) : bytes(std::move(archive)), source(MemorySource::borrow(bytes)), directory(read_directory(*source, {}).value()) {}
-  Result<ByteBlock> read(std::size_t i, std::uint64_t max_size = 1 << 20) const { return read_member(*source, directory.members.at(i), max_size, {}); }
+  explicit Archive(Bytes archive)
+      : bytes(std::move(archive)), source(MemorySource::borrow(bytes)), directory(read_directory(*source, {}).value()) {}
+  Result<ByteBlock> read(std::size_t i, std::uint64_t max_size = 1 << 20) const {
+    return read_member(*source, directory.members.at(i), max_size, {});
+  }
 };
 
 Bytes copy(const ByteBlock& block) { return Bytes(block.view().span().begin(), block.view().span().end()); }
@@ -118,7 +121,8 @@ TEST(ZipMember, EncryptedMembersAreRefusedOthersRead) {
 }
 
 TEST(ZipMember, MethodsNotKnownAreNamed) {
-  const std::pair<std::uint16_t, std::string_view> methods[] = {{9, "deflate64"}, {12, "bzip2"}, {14, "lzma"}, {93, "zstd"}, {1234, "method 1234"}};
+  const std::pair<std::uint16_t, std::string_view> methods[] = {
+      {9, "deflate64"}, {12, "bzip2"}, {14, "lzma"}, {93, "zstd"}, {1234, "method 1234"}};
   for (const auto& [method, name] : methods) {
     const Archive archive(ZipBuilder().add({.name = "a", .data = noise(9), .method = method}).add("b", noise(9)).build());
     const auto block = archive.read(0);
@@ -178,8 +182,10 @@ TEST(ZipLocal, HeadersThatDisagreeAreTold) {
   const Archive archive(std::move(bytes));
   const auto findings = compare_local_headers(*archive.source, archive.directory);
   ASSERT_TRUE(findings);
-  const std::pair<Code, std::string_view> expected[] = {{Code::name_mismatch, "a/data.pkl"}, {Code::ambiguous_archive, "method"},
-                                                        {Code::ambiguous_archive, "flags"}, {Code::ambiguous_archive, "size"},
+  const std::pair<Code, std::string_view> expected[] = {{Code::name_mismatch, "a/data.pkl"},
+                                                        {Code::ambiguous_archive, "method"},
+                                                        {Code::ambiguous_archive, "flags"},
+                                                        {Code::ambiguous_archive, "size"},
                                                         {Code::bad_zip, "gone"}};
   ASSERT_EQ(findings->list().size(), std::size(expected));
   for (std::size_t i = 0; i < std::size(expected); ++i) {

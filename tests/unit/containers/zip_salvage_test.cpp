@@ -87,7 +87,13 @@ TEST(ZipSalvage, EveryFormOfDescriptorIsKnown) {
     for (const bool wide : {true, false})
       for (const std::uint16_t method : {0, 8}) {
         const Bytes data = method ? deflate_stored(noise(333)) : noise(333);
-        const ZipMember member{.name = "a", .data = data, .size = 333, .method = method, .descriptor = true, .descriptor_signature = signature, .descriptor_wide = wide};
+        const ZipMember member{.name = "a",
+                               .data = data,
+                               .size = 333,
+                               .method = method,
+                               .descriptor = true,
+                               .descriptor_signature = signature,
+                               .descriptor_wide = wide};
         ZipBuilder zip;
         zip.add(member).add(member).add(member);
         Bytes bytes = zip.build();
@@ -117,7 +123,9 @@ TEST(ZipSalvage, MembersLongerThanOneLookAreFound) {
     Bytes data(static_cast<std::size_t>((4 << 20) + shift));
     std::fill(data.end() - 64, data.end(), std::byte{'P'});
     ZipBuilder zip;
-    const Bytes bytes = zip.add({.name = "m/data/0", .data = data, .crc = 0, .descriptor = true}).add(torch_member("m/data/1", noise(10))).build({.directory = false});
+    const Bytes bytes = zip.add({.name = "m/data/0", .data = data, .crc = 0, .descriptor = true})
+                            .add(torch_member("m/data/1", noise(10)))
+                            .build({.directory = false});
     for (const bool mapped : {true, false}) {
       std::shared_ptr<ByteSource> source = MemorySource::borrow(bytes);
       if (!mapped) {
@@ -135,7 +143,8 @@ TEST(ZipSalvage, MembersLongerThanOneLookAreFound) {
 
 TEST(ZipSalvage, BytesInFrontAreTold) {
   Bytes bytes = bytes_of("junk before the archive");
-  append(bytes, ZipBuilder().add(torch_member("m/data.pkl", noise(300))).add(torch_member("m/data/0", noise(90))).build({.directory = false}));
+  append(bytes,
+         ZipBuilder().add(torch_member("m/data.pkl", noise(300))).add(torch_member("m/data/0", noise(90))).build({.directory = false}));
   const auto directory = read(bytes);
   ASSERT_TRUE(directory);
   EXPECT_EQ(directory->prefix, 23u);
@@ -175,7 +184,8 @@ TEST(ZipSalvage, MissingRangesPropagate) {
   auto directory = read_directory(source, {});
   for (; !directory && asked < 100; ++asked) {
     ASSERT_EQ(directory.error().code(), Code::need_range);
-    const auto offset = static_cast<std::ptrdiff_t>(*directory.error().where().offset), n = static_cast<std::ptrdiff_t>(*directory.error().where().length);
+    const auto offset = static_cast<std::ptrdiff_t>(*directory.error().where().offset),
+               n = static_cast<std::ptrdiff_t>(*directory.error().where().length);
     source.add(static_cast<std::uint64_t>(offset), Bytes(bytes.begin() + offset, bytes.begin() + offset + n));
     directory = read_directory(source, {});
   }

@@ -100,7 +100,8 @@ TEST_P(OldFile, SaysTheSameWhenItIsSuppliedInRanges) {
     ADD_FAILURE() << "never has enough";
   };
   check(bytes_);
-  for (std::size_t size = 1; size < bytes_.size(); size += 1 + bytes_.size() / 40) check({bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size)});
+  for (std::size_t size = 1; size < bytes_.size(); size += 1 + bytes_.size() / 40)
+    check({bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size)});
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, OldFile, ::testing::ValuesIn(expected_files("old")), test_name);
@@ -119,8 +120,10 @@ TEST(OldFiles, AStreamBehindAnotherIsNoted) {
 TEST(OldFiles, ABigFileNeedsItsPicklesAloneWhenSuppliedInRanges) {
   // As legacy2.pt, but with a storage of a megabyte: the counts are taken from the ids, and no data is asked for.
   const std::string id = "(Vstorage\nctorch\nByteStorage\nV7\nVcpu\nI1000000\nNtQ";
-  const std::string object = "(dVw\nctorch._utils\n_rebuild_tensor_v2\n(" + id + "I0\n(I1000000\nt(I1\ntI00\nccollections\nOrderedDict\n(tRtRs.";
-  std::string file = "L119547037146038801333356L\n.I1001\n.(d." + object + "(lV7\na." + std::string("\x40\x42\x0f\0\0\0\0\0", 8) + std::string(1000000, 'x');
+  const std::string object =
+      "(dVw\nctorch._utils\n_rebuild_tensor_v2\n(" + id + "I0\n(I1000000\nt(I1\ntI00\nccollections\nOrderedDict\n(tRtRs.";
+  std::string file = "L119547037146038801333356L\n.I1001\n.(d." + object + "(lV7\na." + std::string("\x40\x42\x0f\0\0\0\0\0", 8) +
+                     std::string(1000000, 'x');
   auto ranges = std::make_shared<RangeSource>(file.size());
   const auto bytes = assay::testing::bytes_of(file);
   for (int calls = 0; calls < 4; ++calls) {

@@ -12,7 +12,8 @@ using assay::testing::open_file_named;
 using std::string_literals::operator""s;
 
 TEST(PlainPickle, TextIsNone) {
-  for (const char* const text : {"class Net:\n    pass\n.", "(hello, world).\n", "collections of\nthings.\n", "[1, 2, 3].", "{\"a\": 1}", "likely text.", "]unbalanced.", "N.", "(", "I1\n."}) {
+  for (const char* const text : {"class Net:\n    pass\n.", "(hello, world).\n", "collections of\nthings.\n", "[1, 2, 3].", "{\"a\": 1}",
+                                 "likely text.", "]unbalanced.", "N.", "(", "I1\n."}) {
     const auto opened = open_file_named("m.pkl", text);
     EXPECT_FALSE(opened) << text;
   }
@@ -21,7 +22,8 @@ TEST(PlainPickle, TextIsNone) {
 }
 
 TEST(PlainPickle, OldProtocolsAreKnownByParsing) {
-  for (const std::string& pickle : {"(dp0\nVa\nI1\ns."s, "(lp0\nI1\na."s, "}(U\1aK\1u."s, "ccollections\nOrderedDict\n(tR."s, "(lp0\n.\n"s}) {
+  for (const std::string& pickle :
+       {"(dp0\nVa\nI1\ns."s, "(lp0\nI1\na."s, "}(U\1aK\1u."s, "ccollections\nOrderedDict\n(tR."s, "(lp0\n.\n"s}) {
     const auto opened = open_file_named("m.pkl", pickle);
     ASSERT_TRUE(opened) << pickle << ' ' << opened.error().what();
     EXPECT_EQ(opened->format, "pickle");
@@ -35,8 +37,10 @@ TEST(PlainPickle, OldProtocolsAreKnownByParsing) {
 }
 
 TEST(PlainPickle, WhatFollowsIsTold) {
-  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.\x80\x02]q\0."s), Code::extra_pickle), "6 bytes behind the pickle's end, another pickle");
-  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.xyz"s), Code::unparsed_bytes), "3 bytes behind the pickle's end, not a pickle");
+  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.\x80\x02]q\0."s), Code::extra_pickle),
+            "6 bytes behind the pickle's end, another pickle");
+  EXPECT_EQ(message_of(open_file_named("m.pkl", "\x80\x02]q\0.xyz"s), Code::unparsed_bytes),
+            "3 bytes behind the pickle's end, not a pickle");
 }
 
 // One key, written once, above many values: the names that are put together must not cost much more than the file.
@@ -50,7 +54,8 @@ TEST(PlainPickle, NamesThatAFewBytesMakeLongAreBounded) {
   const auto opened = open_file_named("m.pkl", pickle);
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
-  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("names together exceed"), std::string::npos) << message_of(opened, Code::limit_exceeded);
+  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("names together exceed"), std::string::npos)
+      << message_of(opened, Code::limit_exceeded);
   std::size_t bytes = 0;
   for (const MetadataEntry& entry : opened->metadata) bytes += entry.key.size();
   EXPECT_LT(bytes, std::size_t{20} << 20);
@@ -89,7 +94,8 @@ std::string npy(std::string_view header, std::string_view data) {
 
 TEST(Npy, TypesWithoutValuesAreListedUnreadable) {
   for (const char* const type : {"'<U2'", "'|S3'", "'<M8[ns]'", "[('x', '<f4'), ('y', '<i2')]", "('<f4', (2,))", "'|V2'"}) {
-    const auto opened = open_file_named("a.npy", npy(concat("{'descr': ", type, ", 'fortran_order': False, 'shape': (1,), }\n"), std::string(8, '\0')));
+    const auto opened =
+        open_file_named("a.npy", npy(concat("{'descr': ", type, ", 'fortran_order': False, 'shape': (1,), }\n"), std::string(8, '\0')));
     ASSERT_TRUE(opened) << type;
     EXPECT_TRUE(opened->complete);
     EXPECT_FALSE(opened->find("array")->readable);
@@ -99,7 +105,8 @@ TEST(Npy, TypesWithoutValuesAreListedUnreadable) {
 
 TEST(Npy, DataThatIsCutOrTooLongIsTold) {
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n";
-  EXPECT_EQ(message_of(open_file_named("a.npy", npy(header, std::string(11, 'x'))), Code::truncated), "the array needs 12 bytes of data, 11 are there");
+  EXPECT_EQ(message_of(open_file_named("a.npy", npy(header, std::string(11, 'x'))), Code::truncated),
+            "the array needs 12 bytes of data, 11 are there");
   EXPECT_EQ(message_of(open_file_named("a.npy", npy(header, std::string(13, 'x'))), Code::trailing_bytes), "1 byte behind the last array");
   const std::string huge = "{'descr': '<f4', 'fortran_order': True, 'shape': (4611686018427387904, 4611686018427387904), }\n";
   EXPECT_TRUE(open_file_named("a.npy", npy(huge, ""))->findings.has(Code::shape_overflow));

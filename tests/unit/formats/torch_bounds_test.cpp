@@ -161,8 +161,8 @@ TEST(TorchPackedTypes, QuantizedValuesStandSideBySide) {
 }
 
 std::string quantized(std::string_view quantizer) {
-  return global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "16", "QInt8Storage") + "L0L\n" + tuple({"2", "3"}) + tuple({"3", "1"}) +
-         std::string(quantizer) + "I00\nNtR";
+  return global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "16", "QInt8Storage") + "L0L\n" + tuple({"2", "3"}) +
+         tuple({"3", "1"}) + std::string(quantizer) + "I00\nNtR";
 }
 std::string channels(std::string_view scales, std::string_view zero_points, std::string_view axis) {
   return "(" + global("torch", "per_channel_affine") + std::string(scales) + std::string(zero_points) + "L" + std::string(axis) + "L\nt";
@@ -189,13 +189,16 @@ TEST(TorchQuantizers, ListsOfNumbersServeAsChannels) {
 TEST(TorchQuantizers, WrongOnesAreRefusedAndTheRestIsListed) {
   const std::string per_tensor = "(" + global("torch", "per_tensor_affine");
   for (const std::string& wrong : {
-           channels("(lF1\na", "(lI0\naI0\na", "0"),            // one scale for two channels
-           channels("(lF1\naF1\na", "(lI0\naI0\na", "2"),        // no such axis
+           channels("(lF1\na", "(lI0\naI0\na", "0"),       // one scale for two channels
+           channels("(lF1\naF1\na", "(lI0\naI0\na", "2"),  // no such axis
            channels("(lF1\naF1\na", "(lI0\naI0\na", "-1"),
-           channels("(lF1\naNa", "(lI0\naI0\na", "0"),           // None is no scale
+           channels("(lF1\naNa", "(lI0\naI0\na", "0"),  // None is no scale
            channels("N", "N", "0"),
-           per_tensor + "NI0\nt", per_tensor + "F1\nF0.5\nt", per_tensor + "F1\nt",
-           "(" + global("torch", "per_planet") + "F1\nI0\nt", std::string("N"),
+           per_tensor + "NI0\nt",
+           per_tensor + "F1\nF0.5\nt",
+           per_tensor + "F1\nt",
+           "(" + global("torch", "per_planet") + "F1\nI0\nt",
+           std::string("N"),
        }) {
     SCOPED_TRACE(wrong);
     auto checkpoint = open_pickle(dict({{"q", quantized(wrong)}, {"ok", tensor()}}));

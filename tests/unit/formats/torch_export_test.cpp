@@ -5,10 +5,11 @@
 namespace assay::test {
 namespace {
 
-std::string entry(std::string_view sizes, std::string_view strides, std::string_view offset = "{\"as_int\": 0}", std::string_view dtype = "7",
-                  std::string_view path = "weight_0") {
-  return "{\"path_name\": \"" + std::string(path) + "\", \"is_param\": true, \"use_pickle\": false, \"tensor_meta\": {\"dtype\": " +
-         std::string(dtype) + ", \"sizes\": " + std::string(sizes) + ", \"requires_grad\": true, \"device\": {\"type\": \"cpu\", \"index\": null}, " +
+std::string entry(std::string_view sizes, std::string_view strides, std::string_view offset = "{\"as_int\": 0}",
+                  std::string_view dtype = "7", std::string_view path = "weight_0") {
+  return "{\"path_name\": \"" + std::string(path) +
+         "\", \"is_param\": true, \"use_pickle\": false, \"tensor_meta\": {\"dtype\": " + std::string(dtype) +
+         ", \"sizes\": " + std::string(sizes) + ", \"requires_grad\": true, \"device\": {\"type\": \"cpu\", \"index\": null}, " +
          "\"strides\": " + std::string(strides) + ", \"storage_offset\": " + std::string(offset) + ", \"layout\": 7}}";
 }
 const std::string kPair = "[{\"as_int\": 2}]", kOne = "[{\"as_int\": 1}]";
@@ -24,7 +25,9 @@ Result<Checkpoint> open_program(const std::string& config) {
   add("archive_format", bytes_of("pt2"));
   return open_bytes(zip.build_torch());
 }
-Result<Checkpoint> open_entry(const std::string& text) { return open_program("{\"config\": {\"w\": " + text + ", \"ok\": " + entry(kPair, kOne) + "}}"); }
+Result<Checkpoint> open_entry(const std::string& text) {
+  return open_program("{\"config\": {\"w\": " + text + ", \"ok\": " + entry(kPair, kOne) + "}}");
+}
 
 TEST(TorchExport, ConfigsAreBoundsChecked) {
   const struct {
@@ -74,7 +77,8 @@ TEST(TorchExport, BrokenConfigsKeepWhatCameBefore) {
   EXPECT_NE(checkpoint->find("ok"), nullptr);
   EXPECT_FALSE(checkpoint->complete);
   EXPECT_TRUE(checkpoint->findings.has(Code::bad_header)) << codes_of(*checkpoint);
-  for (const char* const text : {"", "[]", "7", "{\"config\": []}", "{\"config\": {\"w\": 7}}", "{\"config\": {\"w\": {\"tensor_meta\": []}}}"})
+  for (const char* const text :
+       {"", "[]", "7", "{\"config\": []}", "{\"config\": {\"w\": 7}}", "{\"config\": {\"w\": {\"tensor_meta\": []}}}"})
     EXPECT_TRUE(open_program(text)) << text;
 }
 

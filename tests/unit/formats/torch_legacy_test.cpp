@@ -13,7 +13,8 @@ constexpr std::string_view kStart = "L119547037146038801333356L\n.I1001\n.(dVpro
 
 /// A persistent id with view metadata, or None.
 std::string legacy_id(std::string_view key, std::string_view numel, std::string_view view = "N", std::string_view type = "FloatStorage") {
-  return "(" + text("storage") + global("torch", type) + text(key) + text("cpu") + "L" + std::string(numel) + "L\n" + std::string(view) + "tQ";
+  return "(" + text("storage") + global("torch", type) + text(key) + text("cpu") + "L" + std::string(numel) + "L\n" + std::string(view) +
+         "tQ";
 }
 
 std::string keys(std::initializer_list<std::string_view> names) {
@@ -117,8 +118,10 @@ TEST(TorchLegacy, ACountThatIsNotTheClaimedOneIsDamage) {
 }
 
 TEST(TorchLegacy, AnEarlyEndTellsWhatIsMissing) {
-  const std::string object =
-      dict({{"a", tensor(view_of("1"))}, {"half", tensor({.storage = legacy_id("2", "4"), .size = tuple({"2"})})}, {"b", tensor(view_of("2"))}, {"c", tensor(view_of("3"))}});
+  const std::string object = dict({{"a", tensor(view_of("1"))},
+                                   {"half", tensor({.storage = legacy_id("2", "4"), .size = tuple({"2"})})},
+                                   {"b", tensor(view_of("2"))},
+                                   {"c", tensor(view_of("3"))}});
   const auto opened = open_file_named("m.pt", stream(object, keys({"1", "2", "3"}), block(4, {1, 2, 3, 4}) + block(4, {5, 6, 7})));
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
@@ -136,8 +139,9 @@ TEST(TorchLegacy, AnEndThatWasReservedAndNeverWritten) {
   ASSERT_TRUE(opened);
   EXPECT_EQ(first_value(*opened, "a"), 1);
   EXPECT_FALSE(opened->find("b")->readable || opened->find("c")->readable);
-  EXPECT_EQ(opened->findings.list().front().message,
-            "the file ends before storage '2', in zeros: its space was reserved and the rest never written; 2 of 3 tensors are not whole: 'b', 'c'");
+  EXPECT_EQ(
+      opened->findings.list().front().message,
+      "the file ends before storage '2', in zeros: its space was reserved and the rest never written; 2 of 3 tensors are not whole: 'b', 'c'");
   EXPECT_FALSE(opened->findings.has(Code::storage_size_mismatch) || opened->findings.has(Code::trailing_bytes)) << codes_of(*opened);
 }
 

@@ -115,7 +115,8 @@ TEST(TorchMetadata, QuantizersAndModules) {
   const Quantizer& channels = checkpoint->quantizers.at(checkpoint->find("channels_last_axis")->quantizer);
   EXPECT_EQ(channels.axis, 1u);
   EXPECT_EQ(channels.scales.name, "channels_last_axis.scales");
-  EXPECT_EQ(checkpoint->quantizers.at(checkpoint->find("four_bits")->quantizer).scheme, Quantizer::Scheme::per_channel_affine_float_qparams);
+  EXPECT_EQ(checkpoint->quantizers.at(checkpoint->find("four_bits")->quantizer).scheme,
+            Quantizer::Scheme::per_channel_affine_float_qparams);
   auto module = open_bytes(read_data("module.pt"));
   ASSERT_TRUE(module);
   entries = metadata_of(*module);
@@ -153,8 +154,14 @@ TEST(TorchTensors, TiesFlagsAndPlaces) {
 
 TEST(TorchArchives, AreToldApartByContent) {
   constexpr std::pair<const char*, const char*> kFiles[] = {
-      {"train.pt", "torch-zip"},        {"script.pt", "torch-script"},   {"frozen.pt", "torch-script"},       {"package.pt", "torch-package"},
-      {"packages.pt", "torch-package"}, {"exported.pt2", "torch-export"}, {"exported_2_6.pt2", "torch-export"}, {"exported_2_6_deflated.pt2", "torch-export"},
+      {"train.pt", "torch-zip"},
+      {"script.pt", "torch-script"},
+      {"frozen.pt", "torch-script"},
+      {"package.pt", "torch-package"},
+      {"packages.pt", "torch-package"},
+      {"exported.pt2", "torch-export"},
+      {"exported_2_6.pt2", "torch-export"},
+      {"exported_2_6_deflated.pt2", "torch-export"},
   };
   for (const auto& [name, format] : kFiles) {
     SCOPED_TRACE(name);

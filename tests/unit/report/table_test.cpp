@@ -26,17 +26,15 @@ std::string text_of(const Table& table, const Style& style) {
 }
 
 TEST(Table, LinesUpAndLeavesNoSpacesAtTheEnd) {
-  EXPECT_EQ(text_of(sample(), {}),
-            "NAME                      SIZE  NOTE\n"
-            "model.layers.0.weight     16 B\n"
-            "層                     1.5 KiB  shared\n");
+  EXPECT_EQ(text_of(sample(), {}), "NAME                      SIZE  NOTE\n"
+                                   "model.layers.0.weight     16 B\n"
+                                   "層                     1.5 KiB  shared\n");
 }
 
 TEST(Table, CutsTheFlexibleColumnToFit) {
-  EXPECT_EQ(text_of(sample(), {.width = 30}),
-            "NAME              SIZE  NOTE\n"
-            "mode…0.weight     16 B\n"
-            "層             1.5 KiB  shared\n");
+  EXPECT_EQ(text_of(sample(), {.width = 30}), "NAME              SIZE  NOTE\n"
+                                              "mode…0.weight     16 B\n"
+                                              "層             1.5 KiB  shared\n");
 }
 
 TEST(Table, LeavesOutEmptyColumnsAndTitlesThatAreNotThere) {

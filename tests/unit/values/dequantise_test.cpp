@@ -114,7 +114,8 @@ TEST(Dequantise, ChannelsAlongEveryAxis) {
     const Doubles scales = {0.5, 2, 4, 0.25};
     const std::vector<std::int64_t> zero_points = {1, 0, -3, 7};
     const std::size_t n = subject.shape[axis];
-    subject.per_channel(axis, {scales.begin(), scales.begin() + static_cast<long>(n)}, {zero_points.begin(), zero_points.begin() + static_cast<long>(n)});
+    subject.per_channel(axis, {scales.begin(), scales.begin() + static_cast<long>(n)},
+                        {zero_points.begin(), zero_points.begin() + static_cast<long>(n)});
     Doubles expected;
     for (unsigned i = 0; i < 24; ++i) {
       const unsigned index[] = {i / 12, i / 4 % 3, i % 4};
