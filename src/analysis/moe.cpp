@@ -242,8 +242,7 @@ void LayerBuilder::note_lacking() {
     }
     if (expert.lacking.empty()) continue;
     warn(Code::missing_expert,
-         concat("expert ", expert.index, " of ", quote(layer_.prefix), " lacks ", escape(expert.lacking[0], 80),
-                expert.lacking.size() > 1 ? concat(" and ", expert.lacking.size() - 1, " more") : std::string(),
+         concat("expert ", expert.index, " of ", quote(layer_.prefix), " lacks ", name_list(expert.lacking, 3),
                 ", which other experts have"),
          {{"expert", expert.index}, {"lacking", expert.lacking}});
   }

@@ -108,9 +108,9 @@ Result<Finder::Choice> Finder::choose(const std::vector<std::string_view>& names
   if (pickles.empty() && names.size() == 1) return Choice{0, {}};
   if (pickles.size() == 1) return Choice{*find([&](std::string_view name) { return name == pickles[0]; }), {}};
   if (pickles.empty()) return fail(no_member(names, "no main pickle in this archive; name a member"));
-  std::string what = concat(pickles.size(), " pickles in this archive, none of them the main one; name a member: ", quote(pickles[0]), ", ",
-                            quote(pickles[1]));
-  return fail(no_member(pickles, std::move(what += pickles.size() > 2 ? ", …" : "")));
+  const std::vector<std::string> some(pickles.begin(), pickles.begin() + std::min<std::ptrdiff_t>(3, std::ssize(pickles)));
+  return fail(no_member(pickles, concat(pickles.size(), " pickles in this archive, none of them the main one; name a member: ",
+                                        name_list(some, some.size(), pickles.size()))));
 }
 
 Result<void> Finder::find_in_archive(const Piece& piece, std::string_view wanted, int depth) {

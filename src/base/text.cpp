@@ -147,13 +147,27 @@ std::string escape(std::string_view name, std::size_t max_bytes) {
   return out;
 }
 
-std::string quote(std::string_view name) {
+namespace {
+std::string in_quotes(std::string_view escaped) {
   std::string out = "'";
-  for (const char c : escape(name)) {
+  for (const char c : escaped) {
     if (c == '\'') out += '\\';
     out += c;
   }
   out += '\'';
+  return out;
+}
+}  // namespace
+
+std::string quote(std::string_view name) { return in_quotes(escape(name)); }
+std::string quote(std::string_view name, std::size_t max_bytes) { return in_quotes(escape(name, max_bytes)); }
+
+std::string name_list(std::span<const std::string> names, std::size_t most, std::uint64_t count) {
+  constexpr std::size_t kLongestName = 100;
+  std::string out;
+  const std::size_t named = std::min(names.size(), most);
+  for (std::size_t i = 0; i < named; ++i) out += concat(i == 0 ? "" : ", ", quote(names[i], kLongestName));
+  if (named > 0 && count > named) out += concat(" and ", grouped(count - named), " more");
   return out;
 }
 

@@ -21,6 +21,11 @@ std::string escape(std::string_view name);
 std::string escape(std::string_view name, std::size_t max_bytes);
 /// Escaped, in single quotes, and so are those within: 'it\'s.weight'.
 std::string quote(std::string_view name);
+/// quote() of a text that may be long: between the quotes stand at most `max_bytes`, and before a "…" what fits.
+std::string quote(std::string_view name, std::size_t max_bytes);
+/// "'a', 'b' and 3 more": the first `most` names that are given of `count` in all, each quoted and cut at 100 bytes; "" for none.
+std::string name_list(std::span<const std::string> names, std::size_t most, std::uint64_t count);
+inline std::string name_list(std::span<const std::string> names, std::size_t most) { return name_list(names, most, names.size()); }
 
 std::string decimal(std::uint64_t value);
 std::string decimal(std::int64_t value);

@@ -69,7 +69,7 @@ class Wanted {
     if (options.has("--sha256")) {
       const std::string digest = lowered(options.text("--sha256"));
       if (!analysis::is_sha256(digest))
-        return fail(Error(Code::usage, concat("--sha256 needs 64 hexadecimal digits, not ", quote(escape(digest, 80)))));
+        return fail(Error(Code::usage, concat("--sha256 needs 64 hexadecimal digits, not ", quote(digest, 80))));
       expected.push_back({file, digest, "--sha256", {}});
     }
     if (!options.has("--lfs")) return {};

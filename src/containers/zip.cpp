@@ -417,9 +417,7 @@ Finding tell_salvage(const Directory& directory, const EndRecord* record, std::u
   std::vector<Fact> facts{{"members", whole}};
   if (directory.cut) {
     constexpr std::size_t kNamed = 100;  // what stands for a name in a broken header may be long
-    const std::string_view name = directory.cut->name;
-    text += concat(", and ", counted(directory.cut->packed_size, "byte", "bytes"), " of ", quote(name.substr(0, kNamed)),
-                   name.size() > kNamed ? "…" : "");
+    text += concat(", and ", counted(directory.cut->packed_size, "byte", "bytes"), " of ", quote(directory.cut->name, kNamed));
     where.member = directory.cut->name;
     facts.push_back({"cut_bytes", directory.cut->packed_size});
   }

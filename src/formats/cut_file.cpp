@@ -23,13 +23,6 @@ Result<bool> ends_in_zeros(const ByteSource& source) {
 
 }  // namespace
 
-std::string cut_names(const std::vector<std::string>& names, std::uint64_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < kNamed; ++i) out += concat(i == 0 ? ": " : ", ", quote(escape(names[i], 100)));
-  if (count > kNamed) out += concat(" and ", count - kNamed, " more");
-  return out;
-}
-
 Result<void> tell_cut(Checkpoint& checkpoint, CutFile cut) {
   std::uint64_t lost = 0, bytes = 0;
   std::vector<std::string> names;
@@ -51,11 +44,10 @@ Result<void> tell_cut(Checkpoint& checkpoint, CutFile cut) {
     what += concat(", ", cut.at_least ? "at least " : "", counted(cut.missing, "byte is", "bytes are"), " missing");
   if (all > 0)
     what += lost == 0 ? concat("; ", all == 1 ? "its tensor is" : concat("all ", all, " tensors are"), " whole")
-                      : concat("; ", lost, " of ", counted(all, "tensor", "tensors"), lost == 1 ? " is" : " are", " not whole",
-                               cut_names(names, lost));
+                      : concat("; ", lost, " of ", counted(all, "tensor", "tensors"), lost == 1 ? " is" : " are",
+                               " not whole: ", name_list(names, kNamed, lost));
   Finding finding(Code::truncated, std::move(what), Where{.offset = file.size});
-  finding.facts = {{"missing", cut.missing}, {"missing_bytes", cut.missing}, {"whole", all - lost}, {"tensors", all},
-                   {"bytes", bytes},         {"cut", std::move(names)}};
+  finding.facts = {{"missing", cut.missing}, {"whole", all - lost}, {"tensors", all}, {"bytes", bytes}, {"cut", std::move(names)}};
   if (cut.at_least) finding.facts.push_back({"at_least", true});
   if (unwritten) finding.facts.push_back({"ends_in_zeros", true});
   std::ranges::move(cut.facts, std::back_inserter(finding.facts));

@@ -23,7 +23,4 @@ struct CutFile {
 /// written. Fails with `need-range`.
 Result<void> tell_cut(Checkpoint& checkpoint, CutFile cut);
 
-/// ": 'a', 'b' and 3 more", "" for none.
-std::string cut_names(const std::vector<std::string>& names, std::uint64_t count);
-
 }  // namespace assay::formats

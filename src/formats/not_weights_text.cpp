@@ -73,8 +73,8 @@ std::optional<NotWeights> html(std::string_view text) {
                     (start.starts_with("<") && find_ignoring_case(start, "<html") != std::string_view::npos);
   if (!page) return std::nullopt;
   const std::string title = element_text(text, "title");
-  Error error(Code::html_page, title.empty() ? std::string("HTML page, not weights")
-                                             : concat("HTML page titled ", quote(escape(title, kShown)), ", not weights"));
+  Error error(Code::html_page,
+              title.empty() ? std::string("HTML page, not weights") : concat("HTML page titled ", quote(title, kShown), ", not weights"));
   if (!title.empty()) error = std::move(error).fact("title", title);
   return NotWeights{90, std::move(error)};
 }
@@ -84,7 +84,7 @@ std::optional<NotWeights> xml(std::string_view text) {
   const std::string code = element_text(text, "Code"), message = element_text(text, "Message");
   std::string what = code.empty() && message.empty() ? "XML document" : "XML error document";
   if (!code.empty()) what += concat(": ", escape(code, kShown));
-  if (!message.empty()) what += concat(code.empty() ? ": " : ", ", quote(message.substr(0, kShown)));
+  if (!message.empty()) what += concat(code.empty() ? ": " : ", ", quote(message, kShown));
   Error error(Code::xml_document, std::move(what));
   if (!code.empty()) error = std::move(error).fact("service_code", code);
   if (!message.empty()) error = std::move(error).fact("service_message", message);
@@ -129,10 +129,9 @@ std::optional<NotWeights> json_document(std::string_view text, ByteView view) {
   const auto parsed = json::parse(view.from(view.size() - text.size()), body, Limits{});
   std::string what = "JSON document";
   if (!body.said.empty()) {
-    what += concat(": ", quote(body.said.substr(0, kShown)));
+    what += concat(": ", quote(body.said, kShown));
   } else if (!body.keys.empty()) {
-    what += " with the keys ";
-    for (std::size_t i = 0; i < body.keys.size(); ++i) what += concat(i == 0 ? "" : ", ", quote(body.keys[i].substr(0, 40)));
+    what += concat(" with the keys ", name_list(body.keys, body.keys.size()));
   }
   Error error(Code::json_document, std::move(what));
   if (!body.said.empty()) error = std::move(error).fact("service_message", body.said);
@@ -158,8 +157,8 @@ std::optional<NotWeights> recognise_text(const ProbeInput& input) {
   if (!readable(input.head.text(), input.size > input.head.size())) return std::nullopt;
   if (auto known = json_document(text, input.head)) return known;
   const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  return NotWeights{40, Error(Code::text_document, text.empty() ? std::string("text of blanks only")
-                                                                : concat("text, starting with ", quote(line.substr(0, kShown))))};
+  return NotWeights{40, Error(Code::text_document,
+                              text.empty() ? std::string("text of blanks only") : concat("text, starting with ", quote(line, kShown)))};
 }
 
 }  // namespace assay::formats

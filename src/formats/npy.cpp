@@ -84,7 +84,7 @@ std::optional<Error> check_array(const Array& array, const Tensor& tensor) {
     return Error(Code::truncated, concat("the array needs ", *needed, " bytes of data, ", array.storage.nbytes, " are there"))
         .expected_found(*needed, array.storage.nbytes);
   if (tensor.dtype == DType::unknown)
-    return Error(Code::unknown_dtype, concat("element type ", quote(escape(tensor.source_dtype, 200)), " has no values to read"));
+    return Error(Code::unknown_dtype, concat("element type ", quote(tensor.source_dtype, 200), " has no values to read"));
   return std::nullopt;
 }
 

@@ -13,7 +13,7 @@ namespace assay::formats::safetensors {
 
 namespace {
 
-constexpr std::size_t kNamesListed = 100;
+constexpr std::size_t kNamesShown = 5, kNamesListed = 100;
 
 std::string range(std::uint64_t begin, std::uint64_t end) { return concat('[', begin, ", ", end, ')'); }
 
@@ -192,7 +192,7 @@ void Layout::report_cut() {
   }
   std::string first = names.empty() ? std::string() : names.front();
   std::string what = concat("the header promises ", grouped(promised), " bytes, the file has ", grouped(file_size_), "; ", whole, " of ",
-                            counted(tensors_.size(), "tensor is", "tensors are"), " whole, lost", cut_names(names, cut_));
+                            counted(tensors_.size(), "tensor is", "tensors are"), " whole, lost: ", name_list(names, kNamesShown, cut_));
   findings_.add(
       Finding(Code::truncated, std::move(what),
               Where{.tensor = cut_ == 1 ? std::move(first) : std::string(), .offset = file_size_, .length = promised - file_size_},

@@ -25,13 +25,6 @@ constexpr std::uint64_t kComparedBytes = 64 << 10;  // of a tensor that is there
 constexpr std::uint64_t kComparedTensors = 256;
 constexpr std::uint32_t kMissingNamed = 20;
 
-std::string shown_names(std::span<const std::string> names, std::uint64_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) out += concat(i == 0 ? "" : ", ", quote(names[i]));
-  if (count > kNamesShown) out += ", …";
-  return out;
-}
-
 /// Some tensor names, all counted, few kept.
 struct Names {
   std::uint64_t count = 0;
@@ -39,7 +32,7 @@ struct Names {
   void add(std::string_view name) {
     if (++count <= kNamesListed) kept.emplace_back(name);
   }
-  std::string shown() const { return shown_names(kept, count); }
+  std::string shown() const { return name_list(kept, kNamesShown, count); }
 };
 
 class Merger {
@@ -215,7 +208,7 @@ Error Merger::nothing_opened() {
         .in_file(plan_.index_name);
   if (!first_error_)
     return Error(Code::missing_shard, concat("none of the ", counted(shards_.size(), "file", "files"),
-                                             " that the index names is there: ", shown_names(plan_.shards, plan_.shards.size())))
+                                             " that the index names is there: ", name_list(plan_.shards, kNamesShown)))
         .in_file(plan_.index_name)
         .fact("files", std::vector<std::string>(plan_.shards.begin(), plan_.shards.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                                                  plan_.shards.size(), kNamesListed))));

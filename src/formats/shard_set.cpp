@@ -264,11 +264,8 @@ std::string Folder::latest_tag() const {
 Error Folder::no_weights() const {
   std::string what = entries_.empty() ? "an empty folder" : "no weights in this folder; it holds ";
   std::vector<std::string> names;
-  for (const FileSet::Entry& entry : entries_) {
-    names.push_back(entry.folder ? entry.name + '/' : entry.name);
-    if (names.size() <= kFilesShown) what += concat(names.size() == 1 ? "" : ", ", quote(names.back()));
-  }
-  if (names.size() > kFilesShown) what += concat(" and ", names.size() - kFilesShown, " more");
+  for (const FileSet::Entry& entry : entries_) names.push_back(entry.folder ? entry.name + '/' : entry.name);
+  what += name_list(names, kFilesShown);
   names.resize(std::min(names.size(), kFilesListed));
   Error error = Error(Code::unknown_format, std::move(what)).fact("files", std::move(names));
   const auto parts =
@@ -300,9 +297,8 @@ void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(strays.size(), kFilesListed); ++i) names.push_back(strays[i]->name);
-  std::string what =
-      concat(strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", quote(names[0]), ", ",
-             quote(names[1]), ", …");
+  std::string what = concat(
+      strays.size(), " other files of weights are not part of this checkpoint and were not counted: ", name_list(names, 3, strays.size()));
   checkpoint.add(Finding(Code::stray_file, std::move(what), {}, {{"files", std::move(names)}}));
 }
 

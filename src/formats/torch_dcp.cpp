@@ -231,9 +231,8 @@ void Opener::tell_lost() {
     if (file.file) continue;
     const bool absent = file.error->code() == Code::no_such_file;
     std::string what = concat(quote(name), absent ? " is not there; " : concat(" cannot be read: ", file.error->what(), "; "),
-                              counted(file.lost.size(), "tensor is", "tensors are"), " lost");
-    for (std::size_t i = 0; i < std::min(file.lost.size(), kNamesShown); ++i) what += concat(i ? ", " : ": ", quote(file.lost[i]));
-    if (file.lost.size() > kNamesShown) what += ", …";
+                              counted(file.lost.size(), "tensor is", "tensors are"), " lost", file.lost.empty() ? "" : ": ",
+                              name_list(file.lost, kNamesShown));
     const std::uint64_t lost = file.lost.size();
     file.lost.resize(std::min(file.lost.size(), kNamesKept));
     checkpoint_.findings.add_first(Finding(absent                                     ? Code::missing_shard

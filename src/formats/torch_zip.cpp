@@ -50,14 +50,14 @@ bool ends_with_data_pkl(std::string_view name) {
 Error without_checkpoint(const zip::Directory& directory) {
   std::string what = concat("a zip archive of ", counted(directory.members.size(), "member", "members"), " without data.pkl");
   std::string nested;
-  std::size_t listed = 0;
+  std::vector<std::string> names;
   for (const zip::Member& member : directory.members) {
-    if (listed++ < kNamedMembers) what += concat(listed == 1 ? ": " : ", ", quote(escape(member.name, 100)));
+    if (names.size() < kNamedMembers) names.emplace_back(member.name);
     const std::string name = lowered(member.name);
     for (const std::string_view ending : {".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".gguf", ".npy", ".pkl"})
       if (nested.empty() && name.ends_with(ending)) nested = escape(member.name, 100);
   }
-  if (directory.members.size() > kNamedMembers) what += concat(" and ", directory.members.size() - kNamedMembers, " more");
+  what += concat(names.empty() ? "" : ": ", name_list(names, kNamedMembers, directory.members.size()));
   Error error(Code::zip_without_checkpoint, std::move(what));
   if (!nested.empty()) return std::move(error).advise(concat("unpack it and open what is inside, such as ", quote(nested)));
   return error;

@@ -221,16 +221,13 @@ void note_wrappers(Checkpoint& checkpoint) {
   }
   if (!example) return;
   std::vector<std::string> prefixes;
-  std::string shown;
-  for (std::size_t i = 0; i < kNoWrapper; ++i) {
-    if (!seen[i]) continue;
-    prefixes.push_back(concat(kWrappers[i], "."));
-    shown += concat(shown.empty() ? "" : ", ", quote(prefixes.back()));
-  }
+  for (std::size_t i = 0; i < kNoWrapper; ++i)
+    if (seen[i]) prefixes.push_back(concat(kWrappers[i], "."));
   const std::string bare = without_wrappers(*example);
-  Finding finding(Code::wrapper_prefix, concat(names, " of ", counted(checkpoint.tensors.size(), "name", "names"),
-                                               names == 1 ? " has" : " have", " the prefix of a wrapper around the model (", shown,
-                                               "); without it ", quote(escape(*example, 120)), " is ", quote(escape(bare, 120))));
+  Finding finding(Code::wrapper_prefix,
+                  concat(names, " of ", counted(checkpoint.tensors.size(), "name", "names"), names == 1 ? " has" : " have",
+                         " the prefix of a wrapper around the model (", name_list(prefixes, prefixes.size()), "); without it ",
+                         quote(*example, 120), " is ", quote(bare, 120)));
   finding.facts = {{"tensors", names}, {"prefixes", std::move(prefixes)}, {"example", std::string(*example)}, {"stripped", bare}};
   checkpoint.add(std::move(finding));
 }

@@ -43,10 +43,10 @@ void write_line(Writer& out, const Style& style, const Naming& naming, const Lin
   out.put(toned(style, line.tone, line.word));
   out.put(": ");
   out.put(line.message);
-  // The trail, as far as the message does not say it itself.
+  // The trail, as far as the message does not say it itself: in quotes, since 'a' is a name and a word too.
   const std::pair<std::string_view, const std::string&> trail[] = {{"in", line.where.member}, {"tensor", line.where.tensor}};
   for (const auto& [what, name] : trail)
-    if (!name.empty() && line.message.find(escape(name)) == std::string_view::npos)
+    if (!name.empty() && line.message.find(quote(name)) == std::string_view::npos)
       out.put(concat(", ", what, " '", shown_name(style, name), "'"));
   out.put(begin(style, Tone::faint));
   out.put(" [");

@@ -52,15 +52,14 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
     }
   }
   const std::uint64_t all = checkpoint.tensors.size();
-  const std::string first = empty.empty() ? std::string() : quote(empty[0]);
+  const std::string first = name_list(empty, 1, 1), some = name_list(empty, 3, count);
   if (count > 0 && count == all) {
     chart.add(Code::placeholders, Severity::warning,
               all == 1 ? concat("the only tensor, ", first, ", is empty") : concat("all ", all, " tensors are empty, as ", first, " is"),
               "", {{"count", count}, {"names", std::move(empty)}});
   } else if (empty_weights > 0) {
-    chart.add(Code::placeholders, Severity::warning,
-              concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", first, count > 1 ? ", …" : ""), "",
-              {{"count", count}, {"names", std::move(empty)}});
+    chart.add(Code::placeholders, Severity::warning, concat(count, " of ", all, " tensors ", count == 1 ? "is" : "are", " empty: ", some),
+              "", {{"count", count}, {"names", std::move(empty)}});
   } else if (weights >= 4 && single == weights) {
     chart.add(Code::placeholders, Severity::warning, concat("all ", weights, " weights have one element only"), "", {{"count", weights}});
   }

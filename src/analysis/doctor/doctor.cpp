@@ -37,11 +37,9 @@ void Chart::write_shared() {
         add(shared.code, shared.severity, concat(quote(name(i)), " ", shared.one), name(i));
       continue;
     }
-    std::string message = concat(shared.tensors.size(), " tensors ", shared.many, ": ");
     std::vector<std::string> names;
     for (std::size_t i = 0; i < shared.tensors.size() && i < kListed; ++i) names.emplace_back(name(i));
-    for (std::size_t i = 0; i < kNamed && i < names.size(); ++i) message += concat(i == 0 ? "" : ", ", quote(names[i]));
-    if (shared.tensors.size() > kNamed) message += ", …";
+    std::string message = concat(shared.tensors.size(), " tensors ", shared.many, ": ", name_list(names, kNamed, shared.tensors.size()));
     add(shared.code, shared.severity, std::move(message), "",
         {{"count", std::uint64_t{shared.tensors.size()}}, {"names", std::move(names)}});
   }

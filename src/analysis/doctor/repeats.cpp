@@ -67,12 +67,7 @@ Numbered numbered_part(std::string_view role) {
   return part;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kNamed = 3;
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < kNamed; ++i) out += concat(i == 0 ? "" : ", ", quote(names[i]));
-  return names.size() > kNamed ? out + ", …" : out;
-}
+constexpr std::size_t kNamed = 3;  // in a message
 
 /// What is odd, until it is known whether the same is so in many stacks.
 struct Oddity {
@@ -211,7 +206,7 @@ class Comparer {
       const std::string where = at(place);
       std::string message = names.size() == 1 ? concat(quote(where), " has no ", quote(names[0]), ", which the layers beside it have")
                                               : concat(quote(where), " lacks ", names.size(), " of the ", usual_,
-                                                       " tensors that the layers beside it have: ", listed(names));
+                                                       " tensors that the layers beside it have: ", name_list(names, kNamed));
       odd(Code::missing_tensor, Severity::warning, std::move(message), "", {{"layer", where}, {"names", cut(names)}});
     }
   }
@@ -265,7 +260,7 @@ class Comparer {
       const std::string where = at(place);
       std::string message = names.size() == 1 ? concat(quote(names[0]), " is ", is, ", in the layers beside it ", are)
                                               : concat(quote(where), " is ", is, " in ", names.size(), " tensors that are ", are,
-                                                       " in the layers beside it: ", listed(names));
+                                                       " in the layers beside it: ", name_list(names, kNamed));
       odd(Code::odd_dtype, Severity::note, std::move(message), names.size() == 1 ? names[0] : "",
           {{"layer", where}, {"names", cut(names)}});
     }

@@ -224,9 +224,7 @@ Finding mismatch(const Checkpoint& checkpoint, const MemberCheck& member) {
   std::string what = concat("member ", quote(member.member.name), " has the CRC-32 ", hex(member.crc), ", its ",
                             member.member.salvaged ? "header" : "directory entry", " says ", hex(member.member.crc));
   std::vector<std::string> tensors = tensors_in(checkpoint, member);
-  if (!tensors.empty())
-    what +=
-        concat("; damaged: ", quote(tensors.front()), tensors.size() > 1 ? concat(" and ", tensors.size() - 1, " more") : std::string());
+  if (!tensors.empty()) what += concat("; damaged: ", name_list(tensors, 3));
   Finding finding(Code::crc_mismatch, std::move(what),
                   {.member = std::string(member.member.name), .offset = member.offset, .length = member.member.packed_size},
                   {{"expected", std::uint64_t{member.member.crc}}, {"found", std::uint64_t{member.crc}}});

@@ -77,7 +77,9 @@ void absorb(Checkpoint& checkpoint, Checkpoint&& part, const Nested& nested, std
     checkpoint.add(std::move(finding));
   }
   checkpoint.complete = checkpoint.complete && part.complete;
-  part.storages = {};
+  // An assigned {} would keep the memory.
+  part.storages = std::vector<Storage>();
+  part.tensors = std::vector<Tensor>();
   checkpoint.arena().keep(std::make_shared<Checkpoint>(std::move(part)));  // names and dimensions live in its arena
 }
 

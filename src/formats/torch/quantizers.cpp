@@ -58,7 +58,7 @@ void TensorTable::read_quantizer(std::uint32_t index, Node node, Node quantizer)
     made.axis = static_cast<std::uint32_t>(*dimension);
     pending_.push_back({index, node, scale, zero_point});
   } else {
-    return refuse_as(concat("quantisation scheme ", quote(escape(scheme, 80)), " is not known"));
+    return refuse_as(concat("quantisation scheme ", quote(scheme, 80), " is not known"));
   }
   tensor.quantizer = static_cast<std::uint32_t>(checkpoint_.quantizers.size());
   checkpoint_.quantizers.push_back(made);

@@ -47,14 +47,14 @@ Result<StorageId> from_repr(const Graph& graph, Node n, std::string_view text) {
   StorageId id;
   std::string_view rest = text;
   if (!text.starts_with('(') || repr_field(rest) != "storage")
-    return malformed(graph, n, concat("persistent id ", quote(escape(text, 80)), " does not name a storage"));
+    return malformed(graph, n, concat("persistent id ", quote(text, 80), " does not name a storage"));
   set_class(id, repr_field(rest));
   id.key = repr_field(rest);
   id.location = repr_field(rest);
   const std::string_view numel = repr_field(rest);
   const auto [end, failure] = std::from_chars(numel.data(), numel.data() + numel.size(), id.numel);
   if (failure != std::errc() || end != numel.data() + numel.size())
-    return malformed(graph, n, concat("storage element count ", quote(escape(numel, 40)), " is not a number"));
+    return malformed(graph, n, concat("storage element count ", quote(numel, 40), " is not a number"));
   return id;
 }
 

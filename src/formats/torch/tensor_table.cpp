@@ -338,7 +338,7 @@ void TensorTable::check_size(Tensor& tensor, Node node, Entry& entry) {
   tensor.storage = entry.storage;
   if (tensor.dtype == DType::unknown) {
     entry.doubtful = true;
-    refuse(tensor, node, {Code::unknown_dtype, concat("element type ", quote(escape(tensor.source_dtype, 80)), " is not known")});
+    refuse(tensor, node, {Code::unknown_dtype, concat("element type ", quote(tensor.source_dtype, 80), " is not known")});
     return;
   }
   if (auto wrong = check_bounds(tensor, entry)) {

@@ -89,7 +89,7 @@ TEST(DoctorRepeats, TellsOnceWhatOneLayerLacks) {
   for (const char* name : kAttention) model.erase(concat("model.layers.5.", name));
   EXPECT_EQ(messages(told(model)),
             Messages{"warning: 'model.layers.5' lacks 4 of the 9 tensors that the layers beside it have: 'self_attn.k_proj.weight', "
-                     "'self_attn.o_proj.weight', 'self_attn.q_proj.weight', …"});
+                     "'self_attn.o_proj.weight', 'self_attn.q_proj.weight' and 1 more"});
 }
 
 TEST(DoctorRepeats, SaysNothingOfAbsenceWherePartOfTheFileIsLost) {
@@ -148,7 +148,7 @@ TEST(DoctorRepeats, NotesALayerOfAnotherPrecision) {
   EXPECT_EQ(
       messages(told(model)),
       Messages{"note: 'model.layers.5' is F32 in 5 tensors that are BF16 in the layers beside it: 'model.layers.5.mlp.up_proj.weight', "
-               "'model.layers.5.self_attn.k_proj.weight', 'model.layers.5.self_attn.o_proj.weight', …"});
+               "'model.layers.5.self_attn.k_proj.weight', 'model.layers.5.self_attn.o_proj.weight' and 2 more"});
 }
 
 // Architectures whose layers differ by design.

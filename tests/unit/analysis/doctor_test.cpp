@@ -56,7 +56,7 @@ TEST(Doctor, LeavesAFreshModelAtNotes) {
   }
   const auto findings = examined(builder);
   EXPECT_EQ(said(findings), (Said{"note all-zero", "note constant"}));
-  EXPECT_EQ(findings[0].message, "6 tensors are all 0: 'h.0.mlp.bias', 'h.1.mlp.bias', 'h.2.mlp.bias', …");
+  EXPECT_EQ(findings[0].message, "6 tensors are all 0: 'h.0.mlp.bias', 'h.1.mlp.bias', 'h.2.mlp.bias' and 3 more");
 }
 
 TEST(Doctor, WarnsOfANormThatShutsOffItsLayer) {

@@ -75,6 +75,8 @@ TEST(Escape, CutKeepsWholeCharactersAndTheLimit) {
 TEST(Quote, EscapesItsOwnQuotes) {
   EXPECT_EQ(quote("a.b"), "'a.b'");
   EXPECT_EQ(quote("it's\n"), "'it\\'s\\n'");
+  EXPECT_EQ(quote("a\nb", 10), "'a\\nb'") << "escaped once";
+  EXPECT_EQ(quote("größer", 6), "'gr…'") << "cut between characters, the sign that stands for the rest counts";
 }
 
 TEST(Numbers, AsText) {
@@ -207,6 +209,16 @@ TEST(Nearest, AgreesWithPlainEditDistance) {
     const bool close = distance(a, b) <= std::max(a.size(), b.size()) / 3;
     ASSERT_EQ(nearest(a, names).size(), close ? 1u : 0u) << a << ' ' << b;
   }
+}
+
+TEST(Text, ListsOfNamesSayHowManyAreLeftOut) {
+  const std::vector<std::string> names{"a", "b'", "c\n"};
+  EXPECT_EQ(name_list(names, 5), "'a', 'b\\'', 'c\\n'");
+  EXPECT_EQ(name_list(names, 2), "'a', 'b\\'' and 1 more");
+  EXPECT_EQ(name_list(names, 3, 1234), "'a', 'b\\'', 'c\\n' and 1,231 more") << "few are kept of many";
+  EXPECT_EQ(name_list({}, 3), "");
+  const std::vector<std::string> longs{std::string(300, 'x')};
+  EXPECT_EQ(name_list(longs, 1).size(), 102u);
 }
 
 }  // namespace
