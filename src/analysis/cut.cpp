@@ -61,8 +61,41 @@ Result<std::uint64_t> zeros_begin(const ByteSource& source) {
   return std::uint64_t{0};
 }
 
+constexpr std::uint64_t kPage = 4096;
+
+Result<bool> zero_page(const ByteSource& source, std::uint64_t at) {
+  ASSAY_TRY(const ByteBlock page, source.fetch(at, kPage));
+  return std::ranges::all_of(page.view().span(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+/// The same from a few pages, one where the file ends otherwise: from the end in steps that double, then by halves. Zeros that are no
+/// tail may be taken for one, where all pages that were looked at happen to hold nothing else.
+Result<std::uint64_t> likely_zeros_begin(const ByteSource& source) {
+  if (source.size() < 4 * kPage) return zeros_begin(source);
+  std::uint64_t zero = source.size() - kPage, other = zero;  // where a page of zeros begins, and one of something else before it
+  ASSAY_TRY(const bool ends_in_zeros, zero_page(source, zero));
+  if (!ends_in_zeros) return source.size();
+  for (std::uint64_t step = kPage;; step *= 2) {
+    other = zero > step ? zero - step : 0;
+    ASSAY_TRY(const bool still, zero_page(source, other));
+    if (!still) break;
+    zero = other;
+    if (zero == 0) return std::uint64_t{0};
+  }
+  while (zero - other > kPage) {
+    const std::uint64_t middle = other + (zero - other) / 2;
+    ASSAY_TRY(const bool still, zero_page(source, middle));
+    (still ? zero : other) = middle;
+  }
+  ASSAY_TRY(const ByteBlock block, source.fetch(other, zero - other));
+  const auto bytes = block.view().span();
+  std::uint64_t begin = zero;
+  while (begin > other && bytes[begin - other - 1] == std::byte{0}) --begin;
+  return begin;
+}
+
 /// Judges the zeros of one file: they begin within a tensor, and are more than a trained tensor ends in.
-void judge(const Checkpoint& checkpoint, std::uint32_t file, std::uint64_t begin, std::vector<Finding>& findings) {
+void judge(const Checkpoint& checkpoint, std::uint32_t file, std::uint64_t begin, bool likely, std::vector<Finding>& findings) {
   constexpr std::uint64_t kLeast = 512;
   const std::uint64_t size = checkpoint.files[file].size;
   if (size - begin < kLeast) return;
@@ -88,25 +121,35 @@ void judge(const Checkpoint& checkpoint, std::uint32_t file, std::uint64_t begin
   // Rows of padding at the end of a matrix are zeros too; a tensor may be all zeros. Both together, or most of one, are not by design.
   if (cut == nullptr || (behind == 0 && (zero_of < 8 * kLeast || zero_of * 4 < bytes_of))) return;
   const std::string what =
-      concat("from byte ", grouped(begin), " on the file holds zeros only, ", grouped(size - begin), " of ", grouped(size),
-             " bytes: from within ", quote(cut->name),
+      concat("from byte ", grouped(begin), " on the file ", likely ? "seems to hold" : "holds", " zeros only, ", grouped(size - begin),
+             " of ", grouped(size), " bytes: from within ", quote(cut->name),
              behind > 0 ? concat(", and all of ", counted(behind, "tensor", "tensors"), " behind it") : std::string(" to its end"));
   Finding finding(Code::zero_tail, what, Where{.offset = begin, .length = size - begin},
                   {{"tensors", behind + 1}, {"names", std::move(names)}});
+  if (likely) finding.facts.push_back({"sampled", true});
   if (checkpoint.files.size() > 1) finding.where.file = checkpoint.files[file].name;
   findings.push_back(std::move(finding));
+}
+
+Result<void> look_for_tails(const Checkpoint& checkpoint, bool likely, std::vector<Finding>& findings) {
+  for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
+    if (!checkpoint.files[file].source) continue;
+    const ByteSource& source = *checkpoint.files[file].source;
+    auto begin = likely ? likely_zeros_begin(source) : zeros_begin(source);
+    if (begin) judge(checkpoint, file, *begin, likely, findings);
+    else if (begin.error().code() == Code::need_range) return fail(std::move(begin).error());
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
-  for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
-    if (!checkpoint.files[file].source) continue;
-    auto begin = zeros_begin(*checkpoint.files[file].source);
-    if (begin) judge(checkpoint, file, *begin, findings);
-    else if (begin.error().code() == Code::need_range) return fail(std::move(begin).error());
-  }
-  return {};
+  return look_for_tails(checkpoint, false, findings);
+}
+
+Result<void> suspect_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+  return look_for_tails(checkpoint, true, findings);
 }
 
 }  // namespace assay::analysis

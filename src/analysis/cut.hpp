@@ -26,5 +26,7 @@ bool told_with_cut(const Findings& findings, const Finding& finding);
 /// A warning for each file that ends in zeros from the midst of a tensor on, as a download does that reserved its
 /// space and did not end. Fails only as reading does. Cost: reads the files from their ends to the first byte that is none.
 Result<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
+/// The same as far as a few pages tell, marked `sampled`. Cost: one page of each file; of one that ends in zeros, some dozens.
+Result<void> suspect_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
 
 }  // namespace assay::analysis

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "analysis/part_names.hpp"
+#include "analysis/summary.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -287,7 +288,7 @@ bool Filter::holds(const Term& term, const Checkpoint& checkpoint, const Tensor&
     case Kind::ndim: return in_bounds(tensor.shape.size());
     case Kind::layer: return in_bounds(layer_of(tensor.name));
     case Kind::expert: return in_bounds(expert_of(tensor.name));
-    case Kind::size: return in_bounds(tensor.nbytes());
+    case Kind::size: return in_bounds(tensor_bytes(checkpoint, tensor));
     case Kind::params:
     case Kind::numel: return in_bounds(tensor.numel);
   }

@@ -42,6 +42,9 @@ struct Summary {
 /// Cost: linear in the tensors and their dimensions.
 Summary summarize(const Checkpoint& checkpoint);
 
+/// The size of a tensor's elements packed without gaps; of an unknown dtype that of its storage, which the file tells.
+std::uint64_t tensor_bytes(const Checkpoint& checkpoint, const Tensor& tensor);
+
 /// The elements of a tensor that stand at different places: its numel, a dimension of stride 0 taken as 1.
 std::uint64_t distinct_elements(const Tensor& tensor);
 

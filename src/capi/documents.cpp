@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "analysis/cut.hpp"
 #include "analysis/doctor/doctor.hpp"
 #include "analysis/model_config.hpp"
 #include "analysis/moe.hpp"
@@ -61,6 +62,10 @@ Result<std::vector<std::uint32_t>> chosen(const Checkpoint& checkpoint, std::str
 }
 
 Result<void> write_info(Job& job) {
+  std::vector<Finding> tails;
+  // A host that would have to fetch the ends of the files gets the answer without them.
+  if (analysis::suspect_zero_tails(job.checkpoint, tails))
+    for (Finding& finding : tails) job.add(std::move(finding));
   report::write_info_keys(job.json, job.checkpoint, analysis::summarize(job.checkpoint));
   return {};
 }

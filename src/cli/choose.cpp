@@ -6,6 +6,7 @@
 
 #include "analysis/cut.hpp"
 #include "analysis/select.hpp"
+#include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
 #include "base/arith.hpp"
 #include "base/text.hpp"
@@ -26,7 +27,8 @@ Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoi
   if (!selection.unmatched.empty()) return fail(analysis::no_such_tensor(checkpoint, selection.unmatched[0]));
   std::vector<std::uint32_t>& rows = selection.tensors;
   const auto& tensors = checkpoint.tensors;
-  if (choice.order == "size") std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return tensors[t].nbytes(); });
+  if (choice.order == "size")
+    std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return analysis::tensor_bytes(checkpoint, tensors[t]); });
   if (choice.order == "numel") std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return tensors[t].numel; });
   if (choice.order == "dtype") std::ranges::stable_sort(rows, {}, [&](std::uint32_t t) { return dtype_name(tensors[t].dtype); });
   if (choice.order == "offset")

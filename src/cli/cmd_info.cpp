@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/cut.hpp"
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
 #include "base/text.hpp"
@@ -17,7 +18,10 @@ int run_info(Context& context) {
     if (opened.error().code() != Code::no_such_file || meant.empty()) return answer.fail(opened.error());
     return answer.fail(std::move(opened).error().advise(concat("did you mean assay ", meant, "?")));
   }
-  const Checkpoint& checkpoint = **opened;
+  Checkpoint& checkpoint = **opened;
+  std::vector<Finding> tails;
+  if (const auto looked = analysis::suspect_zero_tails(checkpoint, tails); !looked) return answer.fail(looked.error());
+  for (Finding& finding : tails) checkpoint.add(std::move(finding));
   const analysis::Summary summary = analysis::summarize(checkpoint);
   if (report::JsonWriter* json = answer.json()) {
     report::write_info_keys(*json, checkpoint, summary);

@@ -106,11 +106,14 @@ Result<Checkpoint> open_safetensors(const OpenInput& input) {
     layout = fresh();
     ASSAY_CHECK(safetensors::parse_header(header, checkpoint.arena(), input.limits, layout));
   }
-  if (length > kReferenceLimit)
-    layout.note(
-        Finding(Code::odd_header,
-                concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
-                Where{.offset = 0, .length = kLengthBytes}));
+  if (length > kReferenceLimit) {
+    Finding finding(
+        Code::odd_header,
+        concat("header length ", grouped(length), " exceeds the ", grouped(kReferenceLimit), " that the reference reader takes"),
+        Where{.offset = 0, .length = kLengthBytes});
+    finding.severity = Severity::warning;
+    layout.note(std::move(finding));
+  }
   ASSAY_TRY(const std::uint64_t again, find_restart(*input.source, header, layout.end()));
   layout.finish(checkpoint, again);
   return checkpoint;

@@ -302,9 +302,12 @@ Result<void> parse_header(ByteView header, Arena& arena, const Limits& limits, L
   if (odd == std::string_view::npos) return {};
   const bool nul = rest.find_first_not_of(std::string_view("\0 \t\r\n", 5)) == std::string_view::npos;
   const Where where{.offset = header.offset(rest_at + odd), .length = rest.size() - odd};
-  layout.note(nul ? Finding(Code::odd_header,
-                            concat("the header is padded with ", rest.size() - odd, " NUL bytes; the reference reader refuses them"), where)
-                  : Finding(Code::bad_header, concat("text behind the header's closing brace: ", quote(rest.substr(odd, 40))), where));
+  Finding finding =
+      nul ? Finding(Code::odd_header,
+                    concat("the header is padded with ", rest.size() - odd, " NUL bytes; the reference reader refuses them"), where)
+          : Finding(Code::bad_header, concat("text behind the header's closing brace: ", quote(rest.substr(odd), 40)), where);
+  finding.severity = nul ? Severity::warning : Severity::damage;
+  layout.note(std::move(finding));
   return {};
 }
 

@@ -89,7 +89,7 @@ Tensor& Layout::list(const Claim& claim, DType dtype) {
   }
   largest_end_ = std::max(largest_end_, claim.end);
   if (claim.begin == running_end_) running_end_ = claim.end;
-  else if (storage.nbytes != 0) in_order_ = false;
+  else in_order_ = false;
   return tensor;
 }
 
@@ -154,7 +154,29 @@ void Layout::report_overlap(const Tensor& first, const Tensor& second) {
               std::vector<Fact>{{"other", std::string(first.name)}}));
 }
 
-/// Overlaps and gaps. Tensors without bytes may stand anywhere.
+/// A tensor without bytes holds nothing that could be wrong, but the reference reader wants it where another begins or ends.
+void Layout::check_empty(std::span<const std::uint32_t> order) {
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.storage == kNone || !tensor.readable) continue;
+    const Storage& empty = storages_[tensor.storage];
+    if (empty.nbytes != 0 || empty.offset == data_start_) continue;
+    const auto begin_of = [this](std::uint32_t i) { return storages_[tensors_[i].storage].offset; };
+    const auto behind = std::ranges::upper_bound(order, empty.offset, {}, begin_of);
+    if (behind != order.begin()) {
+      const Storage& before = storages_[tensors_[behind[-1]].storage];
+      if (before.offset == empty.offset || before.offset + before.nbytes == empty.offset) continue;
+    }
+    const std::uint64_t at = empty.offset - data_start_;
+    Finding finding(Code::overlap,
+                    concat(quote(tensor.name), ' ', range(at, at),
+                           " is empty and stands where no tensor begins or ends; the reference reader ", "refuses such a file"),
+                    Where{.tensor = std::string(tensor.name), .offset = empty.offset});
+    finding.severity = Severity::warning;
+    findings_.add(std::move(finding));
+  }
+}
+
+/// Overlaps and gaps.
 void Layout::check_neighbours() {
   if (in_order_) return;
   std::vector<std::uint32_t> order;
@@ -179,6 +201,7 @@ void Layout::check_neighbours() {
     }
     if (holder == kNone || storage.offset + storage.nbytes > running) running = storage.offset + storage.nbytes, holder = i;
   }
+  check_empty(order);
 }
 
 void Layout::report_cut() {

@@ -52,6 +52,7 @@ class Layout {
   void check_name(std::size_t index);
   void check_size(Tensor& tensor, const Claim& claim);
   void check_neighbours();
+  void check_empty(std::span<const std::uint32_t> order);
   void report_overlap(const Tensor& first, const Tensor& second);
   void check_end(std::uint64_t again);
   void report_restart(std::uint64_t again);

@@ -8,6 +8,7 @@
 
 #include "analysis/part_names.hpp"
 #include "analysis/select.hpp"
+#include "analysis/summary.hpp"
 #include "base/text.hpp"
 #include "report/table.hpp"
 #include "report/units.hpp"
@@ -58,7 +59,7 @@ constexpr ColumnKind kColumns[] = {
     {"stride", "STRIDE", false, false, [](const Cell& c) { return stride(c.tensor); }},
     {"numel", "NUMEL", true, false,
      [](const Cell& c) { return c.style.exact_bytes ? decimal(c.tensor.numel) : count_text(c.tensor.numel); }},
-    {"size", "SIZE", true, false, [](const Cell& c) { return bytes_text(c.style, c.tensor.nbytes()); }},
+    {"size", "SIZE", true, false, [](const Cell& c) { return bytes_text(c.style, analysis::tensor_bytes(c.checkpoint, c.tensor)); }},
     {"offset", "OFFSET", true, false,
      [](const Cell& c) {
        const auto at = c.checkpoint.file_offset(c.tensor);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analysis/summary.hpp"
 #include "assay/version.hpp"
 
 namespace assay::report {
@@ -239,7 +240,7 @@ void write_tensor(JsonWriter& json, const Checkpoint& checkpoint, const Tensor& 
   out.put(", \"numel\": ");
   out.number(tensor.numel);
   out.put(", \"nbytes\": ");
-  out.number(tensor.nbytes());
+  out.number(analysis::tensor_bytes(checkpoint, tensor));
   out.put(", \"file\": ");
   if (const CheckpointFile* file = checkpoint.file_of(tensor)) write_json_text(out, file->name);
   else out.put("null");

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "analysis/summary.hpp"
 #include "base/text.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
@@ -36,7 +37,7 @@ class TensorRows {
     // A dtype that no table has is shown as the file spells it.
     cells_[1] = known ? ascii(dtype_name(tensor.dtype)) : name_cell(tensor.source_dtype, dtype_);
     put_shape(tensor);
-    cells_[3] = known ? size_cell(tensor.nbytes()) : Cell();
+    cells_[3] = size_cell(analysis::tensor_bytes(checkpoint_, tensor));
     const auto offset = checkpoint_.file_offset(tensor);
     cells_[4] = offset ? hex_cell(*offset) : Cell();
     if (many_files_) cells_[5] = file_cell(tensor);

@@ -65,6 +65,45 @@ TEST(ZeroTail, RowsOfPaddingAndWholeTensorsAreLeftAlone) {
   EXPECT_TRUE(zero_tails(file_of(20, 10 * 4096)).empty());  // whole tensors
 }
 
+/// Counts what is read.
+class CountingSource final : public ByteSource {
+ public:
+  CountingSource(std::shared_ptr<ByteSource> source, std::uint64_t& bytes) : source_(std::move(source)), bytes_(bytes) {}
+  std::uint64_t size() const override { return source_->size(); }
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
+    bytes_ += out.size();
+    return source_->read(offset, out);
+  }
+
+ private:
+  std::shared_ptr<ByteSource> source_;
+  std::uint64_t& bytes_;
+};
+
+TEST(ZeroTail, AFewPagesTellOfALongOne) {
+  for (const std::size_t zeros : {150 * 4096 + 1000, 199 * 4096 + 3000, 4096 + 4095, 64 * 4096 + 1, 128 * 4096 + 512}) {
+    Checkpoint checkpoint = file_of(200, zeros);
+    const auto exact = zero_tails(checkpoint);
+    std::uint64_t bytes = 0;
+    checkpoint.files[0].source = std::make_shared<CountingSource>(checkpoint.files[0].source, bytes);
+    std::vector<Finding> likely;
+    ASSERT_TRUE(suspect_zero_tails(checkpoint, likely));
+    ASSERT_EQ(likely.size(), exact.size()) << zeros;
+    ASSERT_EQ(likely.size(), 1u) << zeros;
+    EXPECT_EQ(likely[0].where.offset, exact[0].where.offset) << zeros;
+    EXPECT_NE(likely[0].message.find("seems to hold zeros only"), std::string::npos);
+    EXPECT_EQ(likely[0].facts.back().key, "sampled");
+    EXPECT_LT(bytes, 20u * 4096);
+  }
+  Checkpoint fine = file_of(200, 0);
+  std::uint64_t bytes = 0;
+  fine.files[0].source = std::make_shared<CountingSource>(fine.files[0].source, bytes);
+  std::vector<Finding> none;
+  ASSERT_TRUE(suspect_zero_tails(fine, none));
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(bytes, 4096u) << "one page where the file ends otherwise";
+}
+
 TEST(ZeroTail, AMissingRangeIsNoVerdict) {
   Checkpoint checkpoint = file_of(3, 0);
   checkpoint.files[0].source = std::make_shared<RangeSource>(3 * 4096);

@@ -94,5 +94,15 @@ TEST(Summary, TensorsWithoutDataHaveNoBytes) {
   EXPECT_EQ(summary.tensor_bytes, 0u);
 }
 
+TEST(Summary, AnUnknownDtypeHasTheBytesThatTheFileTells) {
+  Checkpoint checkpoint = checkpoint_of({"odd", "plain"});
+  checkpoint.tensors[0].dtype = DType::unknown;
+  checkpoint.storages[checkpoint.tensors[0].storage].nbytes = 18;
+  EXPECT_EQ(tensor_bytes(checkpoint, checkpoint.tensors[0]), 18u);
+  EXPECT_EQ(tensor_bytes(checkpoint, checkpoint.tensors[1]), checkpoint.tensors[1].nbytes());
+  checkpoint.tensors[0].storage = kNone;
+  EXPECT_EQ(tensor_bytes(checkpoint, checkpoint.tensors[0]), 0u);
+}
+
 }  // namespace
 }  // namespace assay::analysis

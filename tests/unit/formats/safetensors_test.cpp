@@ -103,6 +103,20 @@ TEST(Safetensors, ScalarsAndEmptyTensorsAreFine) {
   EXPECT_EQ(opened->find("z2")->numel, 0u);
 }
 
+TEST(Safetensors, AnEmptyTensorStandsWhereOthersBeginOrEnd) {
+  const std::string a = entry("a", "U8", "8", 0, 8), b = entry("b", "U8", "4", 8, 12);
+  for (const std::uint64_t at : {0, 8, 12}) {
+    const auto fine = open_header(in_braces({a, entry("z", "F32", "0", at, at), b}), 12);
+    EXPECT_TRUE(fine->findings.empty()) << at << describe(fine);
+  }
+  const auto within = open_header(in_braces({a, b, entry("z", "F32", "3,0", 4, 4)}), 12);
+  EXPECT_TRUE(within->complete);
+  EXPECT_TRUE(readable(within, "z"));
+  EXPECT_EQ(message_of(within, Code::overlap),
+            "'z' [4, 4) is empty and stands where no tensor begins or ends; the reference reader refuses such a file");
+  EXPECT_FALSE(within->findings.any_at_least(Severity::damage));
+}
+
 TEST(Safetensors, TruncatedFileTellsWhatIsWhole) {
   const std::string whole = safetensors(in_braces({entry("w", "U8", "8", 0, 8), entry("b", "U8", "2000", 8, 2008)}), 2008);
   const auto opened = open_file_named("model.safetensors", std::string_view(whole).substr(0, whole.size() - 5));
@@ -266,6 +280,8 @@ TEST(Safetensors, PaddingOfTheHeader) {
   const auto nul = open_header(header + "\0\0\0"s, 1);
   EXPECT_TRUE(nul->complete);
   EXPECT_EQ(message_of(nul, Code::odd_header), "the header is padded with 3 NUL bytes; the reference reader refuses them");
+  EXPECT_TRUE(nul->findings.any_at_least(Severity::warning));
+  EXPECT_FALSE(leading->findings.any_at_least(Severity::warning)) << "the reference reader takes them";
   // The text that an old writer put behind an empty header.
   const auto behind = open_header(R"({},"__metadata__":{"a":"b"}})", 0);
   EXPECT_FALSE(behind->complete);
