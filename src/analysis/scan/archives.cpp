@@ -95,6 +95,7 @@ ZipKind kind_of(const zip::Directory& directory) {
     kind.raw_below[0] = concat(folder, "data/constants/");
     kind.raw_below[1] = concat(folder, "data/weights/");
   }
+  if (directory.find(concat(folder, "model.json")) != nullptr) kind.raw_below[1] = concat(folder, "tensors/");  // TorchScript 1.0 to 1.3
   return kind;
 }
 

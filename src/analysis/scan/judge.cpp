@@ -236,8 +236,10 @@ void Judge::call(Node node) {
   }
   const Judgement judged = judge_path(name);
   if (judged.verdict == Verdict::clean && class_of_module_id(graph_, callable) != kNoNode && check_call(node, judged.rule).empty()) return;
-  if (judged.verdict == Verdict::clean && judged.rule == Rule::call && graph_.kind(callable) == Kind::call &&
-      graph_.is_call(callable, "builtins", "getattr"))
+  // Below protocol 4 that is how a class within a class is named.
+  const bool named_only = judged.rule == Rule::call || judged.rule == Rule::instance;
+  if (judged.verdict == Verdict::clean && named_only && graph_.kind(callable) == Kind::call &&
+      graph_.is_call(callable, "builtins", "getattr") && check_call(node, judged.rule).empty())
     return;
   report_call(node, name, judged.verdict == Verdict::dangerous ? Verdict::dangerous : Verdict::unknown,
               judged.why.empty() ? "is reached in a roundabout way" : std::string(judged.why));

@@ -78,7 +78,7 @@ void Reader::collect_claims() {
   for (const pickle::Event& event : graph.events()) {
     if (event.kind != pickle::EventKind::persistent) continue;
     const auto id = read_storage_id(graph, event.node, arena_);
-    if (id) by_key_.try_emplace(id->key, Claim{id->numel, dtype_bits(id->dtype) / 8});
+    if (id) by_key_.try_emplace(id->key, Claim{id->numel, storage_unit(id->dtype)});
   }
 }
 

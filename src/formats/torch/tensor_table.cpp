@@ -218,17 +218,20 @@ std::optional<Error> TensorTable::pack_to_storage_units(Tensor& tensor) {
   if (tensor.dtype == DType::f4) {
     const auto offset = checked_mul(spec_.offset, 2);
     if (shape.empty()) shape = {1}, stride = {1};
-    const auto last = checked_mul(shape.back(), 2);
-    if (!offset || !last) return Error(Code::shape_overflow, concat("shape ", bracketed(shape), " of 4-bit pairs does not fit 64 bits"));
-    if (spec_.has_stride && stride.back() != 1 && shape.back() > 1)
-      return Error(Code::bad_stride, concat("stride ", bracketed(stride), " puts gaps between the bytes of 4-bit pairs"));
-    for (std::size_t i = 0; i + 1 < stride.size(); ++i) {
-      const auto doubled = checked_mul(stride[i], 2);
+    // Side by side in the last dimension, in a transposed matrix in the first; with gaps they get a dimension of their own.
+    std::size_t along = shape.size() - 1;
+    if (spec_.has_stride && shape[along] > 1 && stride[along] != 1) {
+      along = static_cast<std::size_t>(std::ranges::find(stride, 1u) - stride.begin());
+      if (along == shape.size()) shape.push_back(1), stride.push_back(1);
+    }
+    const auto pairs = checked_mul(shape[along], 2);
+    if (!offset || !pairs) return Error(Code::shape_overflow, concat("shape ", bracketed(shape), " of 4-bit pairs does not fit 64 bits"));
+    for (std::size_t i = 0; i < stride.size(); ++i) {
+      const auto doubled = i == along ? 1 : checked_mul(stride[i], 2);
       if (!doubled) return Error(Code::bad_stride, concat("stride ", bracketed(stride), " of 4-bit pairs does not fit 64 bits"));
       stride[i] = *doubled;
     }
-    shape.back() = *last;
-    if (spec_.has_stride) stride.back() = 1;
+    shape[along] = *pairs;
     spec_.offset = *offset;
   } else if (is_packed(tensor.dtype)) {
     // Their values stand side by side, though storages have room for rows of whole bytes; torch's offset counts bytes.
@@ -405,21 +408,22 @@ Result<std::uint32_t> TensorTable::add_array(std::string_view name, Node node, c
     }
     if (step) spec_.has_stride = true;
   }
-  Storage storage;
-  storage.file = pickle_.file;
-  storage.nbytes = array.bytes.size;
-  storage.big_endian = array.big_endian;
-  if (const auto bytes = bytes_in_file(graph_, array.bytes, pickle_.in_file)) storage.offset = bytes->offset();
-  else storage.producer = std::make_shared<PickledBytes>(pickle_.graph, array.bytes, 0, storage.nbytes);
-
   StorageId id;
   id.dtype = DType::u8;
-  id.numel = storage.nbytes;
+  id.numel = array.bytes.size;
   spec_.storage = id;
-  Entry entry;
-  entry.storage = static_cast<std::uint32_t>(checkpoint_.storages.size());
-  checkpoint_.storages.push_back(std::move(storage));
-
+  // An array that stands in two places has its bytes once.
+  Entry& entry = arrays_[2 * std::uint64_t{array.bytes.node} + (array.big_endian ? 1 : 0)];
+  if (entry.storage == kNone) {
+    Storage storage;
+    storage.file = pickle_.file;
+    storage.nbytes = array.bytes.size;
+    storage.big_endian = array.big_endian;
+    if (const auto bytes = bytes_in_file(graph_, array.bytes, pickle_.in_file)) storage.offset = bytes->offset();
+    else storage.producer = std::make_shared<PickledBytes>(pickle_.graph, array.bytes, 0, storage.nbytes);
+    entry.storage = static_cast<std::uint32_t>(checkpoint_.storages.size());
+    checkpoint_.storages.push_back(std::move(storage));
+  }
   own_ = &entry;
   return list(name, node, std::move(read));
 }

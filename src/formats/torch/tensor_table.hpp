@@ -117,7 +117,8 @@ class TensorTable {
   TensorSpec spec_;       // of the tensor in hand; reused, so that a tensor costs no allocation
   Entry* own_ = nullptr;  // of the tensor in hand, where its storage is not one of the container's
   std::unordered_map<std::string_view, Entry> entries_;
-  std::unordered_map<Node, Embedded> embedded_;  // by the node of the bytes
+  std::unordered_map<Node, Embedded> embedded_;      // by the node of the bytes
+  std::unordered_map<std::uint64_t, Entry> arrays_;  // by the node of the bytes and their order
   std::vector<Use> uses_;
   std::vector<std::string_view> type_texts_;
   std::vector<PendingQuantizer> pending_;

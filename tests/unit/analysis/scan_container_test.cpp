@@ -312,6 +312,12 @@ std::vector<Case> zips() {
                  {"a/code/__torch__/Net.py", "class Net(Module):\n"},
                  {"a/constants.pkl", proto(2) + ")."}}),
        kClean, kComplete},
+      {"TorchScript of 1.0: storages that no pickle names",
+       zip_text({{"net/model.json", "{}"},
+                 {"net/tensors/0", "\x9b\xff\xfe\xfd\xfc\xfb"},
+                 {"net/attributes.pkl", proto(2) + global("__main__", "TensorID") + "K\0\x85R."s}}),
+       kClean, kComplete},
+      {"storages of TorchScript only", zip_text({{"net/tensors/0", "\x9b\xff\xfe\xfd\xfc\xfb"}}), kClean, kIncomplete},
       {"types of TorchScript in a plain pickle", proto(2) + global("__torch__.Net", "Net") + ")\x81}b.", kUnknown, kComplete},
   };
   // One bad member hides nothing.

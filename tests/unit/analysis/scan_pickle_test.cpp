@@ -345,6 +345,28 @@ TEST(ScanPickle, FoldsConstantsIntoTheNameThatIsCalled) {
   EXPECT_EQ(method.calls.back().callable, "os.system");
 }
 
+TEST(ScanPickle, KnowsTheStorageClassOfEveryType) {
+#define ASSAY_DTYPE(id, name, bits, kind, torch, storage_class) storage_class,
+  for (const std::string_view name : {
+#include "assay/dtypes.def"
+       })
+#undef ASSAY_DTYPE
+    if (!name.empty()) EXPECT_TRUE(scan_text(proto(2) + global("torch", name) + ".").clean()) << name;
+}
+
+// Below protocol 4 a class within a class is an attribute; what is known is known by that name too.
+TEST(ScanPickle, KnowsAClassWithinAClassByEitherName) {
+  constexpr std::string_view kModule = "torch.distributed._shard.sharded_tensor.api";
+  const auto get = [&](std::string_view inner) {
+    return global("__builtin__", "getattr") + global(kModule, "ShardedTensor") + text(inner) + "\x86R";
+  };
+  const std::string state = ")\x81}" + text("rank") + "K\0sb."s;
+  EXPECT_TRUE(scan_text(proto(2) + get("ProcessGroupState") + state).clean());
+  EXPECT_TRUE(scan_text(proto(4) + stack_global(kModule, "ShardedTensor.ProcessGroupState") + state).clean());
+  EXPECT_FALSE(scan_text(proto(2) + get("ProcessGroupStates") + state).clean());
+  EXPECT_FALSE(scan_text(proto(2) + get("ProcessGroupState") + "(" + text("a") + text("b") + "tR.").clean());
+}
+
 TEST(ScanPickle, AllowsNamesTheUserKnowsButNoDangerousOnes) {
   const std::string file = proto(2) + call_of("my.module", "Thing") + ".";
   EXPECT_EQ(scan_text(file).verdict, Verdict::unknown);

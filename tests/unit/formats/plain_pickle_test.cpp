@@ -86,6 +86,17 @@ TEST(PlainPickle, EmbeddedBytesThatAreNoStreamAreRefusedAlone) {
   EXPECT_EQ(metadata(*opened, "n")->integer, 5);
 }
 
+TEST(PlainPickle, AnArrayInTwoPlacesHasItsBytesOnce) {
+  const std::string type = global("numpy", "dtype") + "(" + text("f4") + "I00\nI01\ntR(I3\n" + text("<") + "NNNI-1\nI-1\nI0\ntb";
+  const std::string array = global("numpy.core.multiarray", "_reconstruct") + "(" + global("numpy", "ndarray") +
+                            "(I0\ntS'b'\ntR(I1\n(I2\nt" + type + "I00\nS'" + R"(\x00\x00\x80?\x00\x00\x00@)" + "'\ntbp9\n";
+  const auto opened = open_file_named("m.pkl", dict({{"best", array}, {"last", "g9\n"}}) + ".");
+  ASSERT_TRUE(opened) << opened.error().what();
+  ASSERT_EQ(names_of(*opened), (std::vector<std::string>{"best", "last"}));
+  EXPECT_EQ(opened->tensors[0].storage, opened->tensors[1].storage);
+  EXPECT_EQ(opened->storages.size(), 1u);
+}
+
 std::string npy(std::string_view header, std::string_view data) {
   std::string file = "\x93NUMPY\x01\0"s;
   file += {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};

@@ -76,6 +76,24 @@ TEST(TorchLegacy, AKeyThatIsNotListedIsNeverFilled) {
   EXPECT_EQ(message_of(opened, Code::missing_storage), "storage '2' is not in the file's list of storages");
 }
 
+// The packed kinds count bytes: the next storages have counts that would fit four bytes an element too.
+TEST(TorchLegacy, PackedKindsCountBytes) {
+  const std::string bytes = block(8, {1, 2});
+  const auto qtensor = [](std::string_view type) {
+    return global("torch._utils", "_rebuild_qtensor") + "(" + legacy_id("1", "8", "N", type) + "L0L\n" + tuple({"4", "4"}) +
+           tuple({"4", "1"}) + "(" + global("torch", "per_tensor_affine") + "F1.0\nI0\ntI00\nNtR";
+  };
+  for (const std::string_view type : {"QUInt4x2Storage", "QUInt2x4Storage"}) {
+    const std::string object = dict({{"q", qtensor(type)}, {"a", tensor(view_of("2"))}, {"b", tensor(view_of("3"))}});
+    const auto opened =
+        open_file_named("m.pt", stream(object, keys({"1", "2", "3"}), bytes + block(4, {5, 6, 7, 8}) + block(4, {9, 10, 11, 12})));
+    ASSERT_TRUE(opened) << opened.error().what();
+    EXPECT_TRUE(opened->complete) << codes_of(*opened);
+    EXPECT_EQ(first_value(*opened, "a"), 5) << type;
+    EXPECT_EQ(first_value(*opened, "b"), 9) << type;
+  }
+}
+
 TEST(TorchLegacy, AKeyThatNothingUsesIsPassedOver) {
   const std::string object = dict({{"a", tensor(view_of("1"))}});
   for (const bool last : {false, true}) {
