@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stats } from '../src/core/protocol.js';
-import { combined, deviations, patternOf, rolesOf, shortRoles } from '../src/core/roles.js';
+import { against, combined, deviations, leastSpread, patternOf, rolesOf, shortRoles } from '../src/core/roles.js';
 import { cellAfter } from '../src/ui/grid-keys.js';
 
 const names = ['head.weight', 'm.layers.0.k', 'm.layers.0.mlp.experts.0.w.weight', 'm.layers.0.mlp.experts.1.w.weight', 'm.layers.2.mlp.experts.0.w.weight', 'm.layers.10.k'];
@@ -38,6 +38,21 @@ test('what is far from its column is found, whatever the scale', () => {
   assert.deepEqual(deviations([1, 9]), [0, 0]);
   const equal = deviations([3, 3, 3, 3, 3.3]);
   assert.ok(equal[4]! > 4 && equal[0] === 0);
+});
+
+test('one zero among a million is no outlier where there are none, half of them is; one NaN is', () => {
+  const zeros = deviations([0, 0, 0, 5.68e-6, 0, 0.5], leastSpread('zeros', 1));
+  assert.ok(zeros[3]! < 0.01 && zeros[5]! > 6);
+  assert.ok(deviations([0, 0, 1, 0], leastSpread('odd', 1))[2]! >= 6);
+  assert.ok(Math.abs(deviations([1e-20, 0, 0, -1e-20], leastSpread('mean', 0.02))[0]!) < 0.01);
+});
+test('a value is told beside the median of all layers', () => {
+  assert.equal(against('std', 0.0163, 0.0229), '0.0163, 0.71 × the median of all layers, 0.0229');
+  assert.equal(against('zeros', 0.5, 0), '50 %, the median of all layers 0 %');
+  assert.equal(against('zeros', 5.68e-6, 0), '0.000568 %, the median of all layers 0 %');
+  assert.equal(against('mean', -0.5, 0.0001), '−0.5, the median of all layers 0.0001');
+  assert.equal(against('absmax', 3e38, 1), '3e+38, more than 10 000 × the median of all layers, 1');
+  assert.equal(against('absmax', 1, 0), '1, the median of all layers 0');
 });
 
 test('arrow keys stay within the grid', () => {

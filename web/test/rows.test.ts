@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TreeNode } from '../src/core/protocol.js';
-import { firstExpanded, instanceLabel, oddity, patternRegExp, tensorsOf, visibleRows, type Names } from '../src/tree/rows.js';
+import { firstExpanded, instanceLabel, leadsTo, oddity, patternRegExp, tensorsOf, visibleRows, type Names } from '../src/tree/rows.js';
 
 const leaf = (name: string, tensors: number, more: Partial<TreeNode> = {}): TreeNode => ({
   name, times: 1, tensors, parameters: 10 * tensors, bytes: 40 * tensors, dtype: 'F32', shape: [10], children: [], ...more,
@@ -49,4 +49,13 @@ test('what breaks a pattern is named', () => {
 test('the first look opens what fits', () => {
   assert.deepEqual([...firstExpanded(root)], ['/1']);
   assert.deepEqual([...firstExpanded(root, 3)], []);
+});
+
+test('a pattern leads to what is below it', () => {
+  const name = 'model.layers.13.mlp.down_proj.weight';
+  assert.equal(leadsTo(['model'], name), true);
+  assert.equal(leadsTo(['model', 'layers', '*'], name), true);
+  assert.equal(leadsTo(['model', 'layers', '0-12,14'], name), false);
+  assert.equal(leadsTo(['model', 'layers', '*', 'mlp', 'down_proj', 'weight'], name), true);
+  assert.equal(leadsTo(['model', 'layers', '*', 'mlp', 'up_proj', 'weight'], name), false);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clamped, indexOf, revealing, sampleRoom, sliceOf, whole, windowOf, zoomed } from '../src/views/space.js';
+import { clamped, indexOf, revealing, sampleRoom, sliceOf, wheelZoom, whole, windowOf, zoomed } from '../src/views/space.js';
 
 const space = { rows: 100, cols: 40 };
 const least = { rows: 8, cols: 5 };
@@ -56,4 +56,15 @@ test('a first look at a large tensor reads 64 MiB at most', () => {
     const { rows, cols } = sampleRoom(space, 2, room);
     assert.ok(rows * cols <= 256 && rows * cols >= 200 && rows <= space.rows, `${rows} ${cols}`);
   }
+});
+
+test('the wheel scrolls the page until a picture is clicked, and where it cannot zoom out further', () => {
+  const wheel = (deltaY: number, ctrlKey = false) => ({ deltaY, ctrlKey, metaKey: false });
+  assert.equal(wheelZoom(wheel(100), false, true), null);
+  assert.equal(wheelZoom(wheel(-100), false, true), null);
+  assert.equal(wheelZoom(wheel(100), true, true), null);
+  assert.ok(wheelZoom(wheel(-100), true, true)! > 1);
+  assert.ok(wheelZoom(wheel(100), true, false)! < 1);
+  assert.ok(wheelZoom(wheel(-100, true), false, true)! > 1);
+  assert.ok(wheelZoom(wheel(100, true), false, true)! < 1);
 });

@@ -77,7 +77,7 @@ const MOST_LOOKED_AT = 20_000;
 /** Documents that need no values. */
 const HEADERS_ONLY: ReadonlySet<Command> = new Set<Command>(['map', 'verify-headers']);
 /** Views that a chosen tensor is not seen in: choosing one leaves them. */
-const ABOUT_ALL = new Set(['overview', 'findings', 'scan', 'metadata']);
+const ABOUT_ALL = new Set(['overview', 'matrix', 'experts', 'findings', 'scan', 'metadata']);
 /** Bytes a second, to estimate before anything was measured. */
 const USUAL_SPEED = 400 * 2 ** 20;
 
@@ -101,6 +101,8 @@ export class App extends EventTarget {
   private linkTimer = 0;
   problem: Problem | null = null;
   jobs: Job[] = [];
+  /** What was chosen in views, by element and property: kept while another is shown. */
+  readonly choices = new Map<string, unknown>();
   private nextJob = 1;
   private readBefore = 0;
   private lookedAround: OpenModel | null = null;
@@ -289,6 +291,15 @@ export class App extends EventTarget {
       this.filterProblem = error instanceof Error ? error.message : String(error);
     }
     this.changed();
+  }
+
+  /** Looks at the first tensor that the filter chooses. */
+  async openFirst(): Promise<void> {
+    if (this.chosenBy !== this.filter) await this.setFilter(this.filter);
+    const first = this.filterProblem === '' ? this.chosen?.[0] : undefined;
+    if (first === undefined) return;
+    await this.select(first);
+    this.show('tensor');
   }
 
   // --- work that reads values

@@ -6,6 +6,7 @@ import '../tree/tree-view.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
+import { takesKey } from '../ui/typing.js';
 import { VIEWS } from '../views/views.js';
 import { filesOfInput } from '../core/dropped.js';
 import { ACTIONS, keyOf, type Stage } from './actions.js';
@@ -63,9 +64,9 @@ export class Root extends AppElement implements Stage {
     if (event.clipboardData !== null && event.clipboardData.files.length > 0) void this.app.openTransfer(event.clipboardData);
   };
   private readonly onKey = (event: KeyboardEvent) => {
-    const target = event.composedPath()[0];
-    const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+    const target = event.composedPath()[0] as HTMLElement;
     const key = keyOf(event);
+    const typing = takesKey(target as HTMLInputElement, key);
     if (key === 'Escape') {
       // What the browser closes with it (a dialog) comes first.
       if (this.renderRoot.querySelector('assay-palette')!.dialog.open || this.renderRoot.querySelector('assay-keys')!.dialog.open) return;
@@ -156,6 +157,7 @@ export class Root extends AppElement implements Stage {
         spellcheck="false"
         .value=${app.filter}
         @input=${(event: Event) => void app.setFilter((event.target as HTMLInputElement).value)}
+        @keydown=${(event: KeyboardEvent) => event.key === 'Enter' && void app.openFirst()}
       /><span id="filter-says" role="status" class=${app.filterProblem === '' ? 'muted' : 'warning'}>${shown}</span>
     </span>`;
   }

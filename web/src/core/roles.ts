@@ -79,7 +79,7 @@ export type StatName = 'std' | 'absmax' | 'mean' | 'kurtosis' | 'zeros' | 'odd' 
 export const STATS: Record<StatName, string> = {
   std: 'standard deviation',
   absmax: 'largest magnitude',
-  peak: 'largest magnitude ÷ std',
+  peak: 'largest magnitude ÷ standard deviation',
   mean: 'mean',
   kurtosis: 'kurtosis',
   zeros: 'share of zeros',
@@ -113,15 +113,29 @@ export function combined(name: StatName, all: readonly (Stats | null | undefined
   }
 }
 
+/** The least distance that counts as a usual one. One zero among a million is nothing, one NaN is all there is to say; means are measured by `std`. */
+export function leastSpread(name: StatName, std: number): number {
+  return { std: 1e-12, absmax: 1e-12, peak: 0.1, mean: Math.max(0.05 * std, 1e-12), kurtosis: 0.2, zeros: 0.002, odd: 1 / 6 }[name];
+}
+/** "0.71 × the median of all layers, 0.0229"; of what has no scale, "50 %; the median of all layers is 0 %". */
+export function against(name: StatName, value: number, usual: number): string {
+  const digits = (x: number, n = 3) => String(Number(x.toPrecision(n))).replace('-', '−');
+  if (name === 'zeros') return `${digits(100 * value)} %, the median of all layers ${digits(100 * usual)} %`;
+  if (name === 'mean' || name === 'odd' || name === 'kurtosis' || usual <= 0) return `${digits(value)}, the median of all layers ${digits(usual)}`;
+  const ratio = value / usual;
+  return `${digits(value)}, ${ratio > 1e4 ? 'more than 10 000' : digits(ratio, 2)} × the median of all layers, ${digits(usual)}`;
+}
+
 /**
  * How far each value is from the median of its column, in units of the usual distance (1.4826 times the median one, which is the
- * standard deviation of what is normally distributed; a small share of the median where all but a few are equal).
+ * standard deviation of what is normally distributed; a small share of the median where all but a few are equal, and never less than
+ * `least`, which is what a difference has to be to mean anything).
  */
-export function deviations(values: readonly (number | null)[]): (number | null)[] {
+export function deviations(values: readonly (number | null)[], least = 1e-12): (number | null)[] {
   const known = values.filter((value) => value !== null);
   if (known.length < 3) return values.map((value) => (value === null ? null : 0));
   const middle = median(known);
-  const unit = Math.max(1.4826 * median(known.map((value) => Math.abs(value - middle))), 0.02 * Math.abs(middle), 1e-12);
+  const unit = Math.max(1.4826 * median(known.map((value) => Math.abs(value - middle))), 0.02 * Math.abs(middle), least);
   return values.map((value) => (value === null ? null : (value - middle) / unit));
 }
 export function median(values: readonly number[]): number {

@@ -59,6 +59,10 @@ export function patternRegExp(pattern: readonly string[]): RegExp {
   return new RegExp(`^${parts.join('\\.')}$`);
 }
 
+/** Whether a name is of the pattern, or of something below it. */
+export function leadsTo(pattern: readonly string[], name: string): boolean {
+  return patternRegExp(pattern).test(name.split('.').slice(0, pattern.length).join('.'));
+}
 /** What differs between names of one pattern: "0", "3.7". */
 export function instanceLabel(pattern: readonly string[], name: string): string {
   const varying = name.split('.').filter((_, i) => pattern[i] === '*' || (NUMBER_LIST.test(pattern[i] ?? '') && !/^\d+$/.test(pattern[i]!)));

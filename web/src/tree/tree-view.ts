@@ -8,10 +8,11 @@ import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
 import { explained } from './differences.js';
-import { firstExpanded, tensorsOf, visibleRows, type Row } from './rows.js';
+import { firstExpanded, instanceLabel, leadsTo, tensorsOf, visibleRows, type Row } from './rows.js';
 
 const ROW = 26; // px
 const AHEAD = 8; // rows drawn beyond either edge
+const MOST_DEEP = 64;
 
 export class TreeView extends AppElement {
   static override properties = { ...AppElement.properties, top: { state: true }, active: { state: true } };
@@ -25,6 +26,9 @@ export class TreeView extends AppElement {
   private expanded = new Set<string>();
   private rows: Row[] = [];
   private dirty = true;
+  /** The tensor that rows were last opened and scrolled to, and the row to scroll to. */
+  private revealed = -1;
+  private rowToShow = -1;
   private nameByTensor = new Map<number, string>();
   private height = 600;
   private readonly resized = new ResizeObserver(([entry]) => {
@@ -67,10 +71,46 @@ export class TreeView extends AppElement {
     } else if (this.filtered?.filter !== filter) {
       void this.loadFiltered(model, filter);
     }
-    if (!this.dirty || this.root === null) return;
-    this.dirty = false;
-    this.rows = visibleRows(this.root, this.expanded, model.names, (tensor) => this.nameByTensor.get(tensor) ?? '');
+    if (this.dirty) this.rebuild(model);
+    this.reveal(model);
     if (!this.rows.some((row) => row.key === this.active)) this.active = this.rows[0]?.key ?? '';
+  }
+  override updated(): void {
+    const at = this.rowToShow;
+    this.rowToShow = -1;
+    if (at < 0 || this.height === 0) return;
+    const { scroller } = this;
+    if (at * ROW < scroller.scrollTop || (at + 1) * ROW > scroller.scrollTop + this.height) scroller.scrollTop = Math.max(0, at * ROW - this.height / 3);
+  }
+  private rebuild(model: OpenModel): void {
+    this.dirty = false;
+    if (this.root !== null) this.rows = visibleRows(this.root, this.expanded, model.names, (tensor) => this.nameByTensor.get(tensor) ?? '');
+  }
+  /** Opens what leads to the tensor that was chosen elsewhere, and scrolls to its row. */
+  private reveal(model: OpenModel): void {
+    const { selection } = this.app;
+    if (selection === null || selection.tensor.index === this.revealed || this.rows.length === 0) return;
+    this.revealed = selection.tensor.index;
+    const { name } = selection.tensor;
+    for (let depth = 0; depth < MOST_DEEP; ++depth) {
+      const at = this.rows.findIndex((row) => this.isSelected(row));
+      if (at >= 0) {
+        this.active = this.rows[at]!.key;
+        this.rowToShow = at;
+        return;
+      }
+      const closed = this.rows.find((row) => row.kind === 'branch' && !row.expanded && leadsTo(row.pattern, name));
+      if (closed === undefined) return;
+      this.expanded.add(closed.key);
+      this.rebuild(model);
+    }
+  }
+  /** A tensor's own row, or the closed one that stands for it and others. */
+  private isSelected(row: Row): boolean {
+    const { selection } = this.app;
+    if (selection === null || row.kind === 'branch') return false;
+    if (row.kind === 'tensor') return row.tensor === selection.tensor.index;
+    return !(row.expanded && row.expandable) && leadsTo(row.pattern, selection.tensor.name);
   }
   private async loadFiltered(model: OpenModel, filter: string): Promise<void> {
     this.filtered = { filter, root: this.root! };
@@ -84,6 +124,7 @@ export class TreeView extends AppElement {
     this.root = root;
     this.expanded = root === null ? new Set() : firstExpanded(root, most);
     this.rows = [];
+    this.revealed = -1;
     this.dirty = true;
   }
 
@@ -103,7 +144,11 @@ export class TreeView extends AppElement {
     if (row.kind === 'branch') return this.toggle(row);
     const peers = tensorsOf(row.pattern, model.names);
     const first = row.tensor ?? peers[0];
-    if (first !== undefined) void this.app.select(first, peers, row.pattern.join('.'));
+    if (first === undefined) return;
+    this.revealed = first;
+    // What stands alone here, or is all that a filter left, may have its like in other layers.
+    if (this.filtered !== null || peers.length < 2) void this.app.select(first);
+    else void this.app.select(first, peers, row.pattern.join('.'));
   }
   private readonly onKey = (event: KeyboardEvent) => {
     const at = this.rows.findIndex((row) => row.key === this.active);
@@ -155,7 +200,7 @@ export class TreeView extends AppElement {
   }
   private row(row: Row, at: number): TemplateResult {
     const { node } = row;
-    const selected = row.kind === 'tensor' ? row.tensor === this.app.selection?.tensor.index : row.kind === 'leaf' && row.pattern.join('.') === this.app.selection?.pattern;
+    const selected = this.isSelected(row);
     const whole = this.root?.bytes || 1;
     const each = row.kind === 'tensor' ? node.tensors : 1;
     return html`<div
@@ -181,7 +226,7 @@ export class TreeView extends AppElement {
           >${row.expandable ? (row.expanded ? '▾' : '▸') : ''}</span
         ><span class="label">${row.label}</span>${node.times > 1 && row.kind !== 'tensor' ? html` <span class="times">×${node.times}</span>` : nothing}${
           row.kind === 'leaf' && node.tensors > 1 && node.times === 1 ? html` <span class="times">×${node.tensors}</span>` : nothing
-        }
+        }${selected && row.kind === 'leaf' && node.tensors > 1 ? html` <span class="tag which" title="the one that is shown">${instanceLabel(row.pattern, this.app.selection!.tensor.name)}</span>` : nothing}
       </span>
       <span role="gridcell" class="number what ${row.odd !== '' ? 'odd' : ''}">${row.odd !== '' ? row.odd : row.kind === 'branch' ? format.count(node.parameters) : `${node.dtype} ${format.shape(node.shape ?? [])}`}</span>
       <span role="gridcell" class="number">${format.bytes(node.bytes / each)}</span>
@@ -273,6 +318,12 @@ export class TreeView extends AppElement {
         margin-left: 5px;
         color: var(--accent-text);
         font-weight: 600;
+      }
+      .which {
+        flex: none;
+        align-self: center;
+        margin-left: 6px;
+        border-color: var(--accent);
       }
       .what {
         max-width: 150px;

@@ -9,13 +9,21 @@ export abstract class AppElement extends LitElement {
   declare app: App;
   static override styles: CSSResultGroup = base;
 
+  /** Properties that keep their values while another view is shown. */
+  static kept: readonly string[] = [];
+  private get kept(): [key: string, name: string][] {
+    return (this.constructor as typeof AppElement).kept.map((name) => [`${this.localName} ${name}`, name]);
+  }
+
   private readonly onChange = () => this.requestUpdate();
   override connectedCallback(): void {
     super.connectedCallback();
+    for (const [key, name] of this.kept) if (this.app.choices.has(key)) Object.assign(this, { [name]: this.app.choices.get(key) });
     this.app.addEventListener('change', this.onChange);
   }
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    for (const [key, name] of this.kept) this.app.choices.set(key, this[name as keyof this]);
     this.app.removeEventListener('change', this.onChange);
   }
 }

@@ -11,7 +11,7 @@ import { csvOf, save, saveJson, saveText } from '../ui/save.js';
 import { Sketch, type Ink, type Size } from '../ui/sketch.js';
 import { MapColors } from './colors.js';
 import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
-import { sliceOf, whole, windowOf, zoomed, clamped, type Space, type Viewport } from './space.js';
+import { clamped, sliceOf, wheelZoom, whole, windowOf, zoomed, type Space, type Viewport } from './space.js';
 
 interface Changed {
   name_a: string;
@@ -321,8 +321,11 @@ export class CompareView extends AppElement {
     this.move(zoomed(view, pair.space, leastOf(this.sketch.size), factor, at ?? { row: view.row + view.rows / 2, col: view.col + view.cols / 2 }));
   }
   private readonly onWheel = (event: WheelEvent) => {
+    const { space } = this.pair!;
+    const factor = wheelZoom(event, this.shadowRoot?.activeElement?.className === 'picture', this.view.rows >= space.rows && this.view.cols >= space.cols);
+    if (factor === null) return;
     event.preventDefault();
-    this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), elementAt(event.offsetX, event.offsetY, this.view, this.sketch.size));
+    this.zoomBy(factor, elementAt(event.offsetX, event.offsetY, this.view, this.sketch.size));
   };
   private readonly onDown = (event: PointerEvent) => {
     (event.target as HTMLElement).setPointerCapture(event.pointerId);

@@ -40,6 +40,7 @@ export class HistogramPanel extends AppElement {
     tails: { state: true },
     brushing: { state: true },
   };
+  static override kept = ['scale', 'logCounts'];
   declare look: TensorLook;
   declare revision: unknown;
   declare scale: Scale;

@@ -3,7 +3,7 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import type { OpenModel } from '../app/app.js';
 import type { MeasuredStats } from '../core/protocol.js';
-import { combined, deviations, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
+import { against, combined, deviations, leastSpread, median, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
@@ -18,7 +18,11 @@ import { measureOffer } from './measure-offer.js';
 const headFor = (labels: readonly string[]) => Math.min(130, 20 + Math.ceil(5.8 * Math.max(...labels.map((label) => label.length))));
 /** A deviation has its full colour here, and is worth naming from here. */
 const FAR = 6;
+/** From here a difference is seen in the picture: the furthest are named even where none is far. */
+const SEEN = 3;
 const MOST_NAMED = 12;
+const MOST_SEEN = 3;
+const SPREAD = 'the usual spread of a column: 1.48 × the median distance of its layers from their median, which is the standard deviation of what is normally distributed';
 
 /** What is drawn, of one model, statistic and way of colouring. */
 interface Sheet {
@@ -26,6 +30,8 @@ interface Sheet {
   short: string[];
   values: (number | null)[];
   deviations: (number | null)[];
+  /** The median of each column. */
+  usual: number[];
   largest: number;
   /** Cells of which only a sample was read. */
   approximate: boolean[];
@@ -35,6 +41,7 @@ export class MatrixView extends AppElement {
   static override properties = { ...AppElement.properties, stat: { state: true }, relative: { state: true } };
   declare stat: StatName;
   declare relative: boolean;
+  static override kept = ['stat', 'relative'];
   private roles: Roles | null = null;
   private model: OpenModel | null = null;
   private sheet: Sheet | null = null;
@@ -58,7 +65,7 @@ export class MatrixView extends AppElement {
     const roles = this.roles!;
     if (roles.layers.length < 2) return html`<p class="muted">No layers repeat in this file: there is nothing to compare by layer. The tree and the tensor view show each tensor.</p>`;
     const { stats, state } = model.measured;
-    if (stats.length === 0) return this.app.measuring ? html`<p class="muted">Looking at every tensor…</p>` : html`<p>One cell for each layer and role, coloured by a statistic: what is unlike its neighbours is seen at once. Values have to be read for that.</p>${measureOffer(this.app)}`;
+    if (stats.length === 0) return this.app.measuring ? html`<p class="muted">Looking at every tensor…</p>` : html`<p>One cell for each layer and tensor in it, coloured by a statistic: what is unlike its neighbours is seen at once. Values have to be read for that.</p>${measureOffer(this.app)}`;
     this.sheet = this.measured(roles, stats);
     const grid = this.grid();
     return html`
@@ -66,7 +73,7 @@ export class MatrixView extends AppElement {
         <select aria-label="statistic" @change=${(e: Event) => (this.stat = (e.target as HTMLSelectElement).value as StatName)}>
           ${Object.entries(STATS).map(([id, text]) => html`<option value=${id} ?selected=${id === this.stat}>${text}</option>`)}
         </select>
-        <label><input type="checkbox" .checked=${this.relative} @change=${() => (this.relative = !this.relative)} /> against other layers of the role</label>
+        <label><input type="checkbox" .checked=${this.relative} @change=${() => (this.relative = !this.relative)} /> against the same tensor in other layers</label>
         <span class="gap"></span>
         <button @click=${() => void this.savePng()}>PNG</button>
         <button @click=${() => this.saveCsv()}>CSV</button>
@@ -76,8 +83,8 @@ export class MatrixView extends AppElement {
         ${styled({ height: `${gridHeight(grid ?? { head: 0, rows: [] })}px` })}
         tabindex="0"
         role="application"
-        aria-roledescription="grid of layers and roles"
-        aria-label="${roles.layers.length} layers by ${roles.roles.length} roles, ${STATS[this.stat]}; arrow keys move, Enter shows the tensor"
+        aria-roledescription="grid of layers and their tensors"
+        aria-label="${roles.layers.length} layers by ${roles.roles.length} tensors of each, ${STATS[this.stat]}; arrow keys move, Enter shows the tensor"
         @pointermove=${this.picture.onMove}
         @click=${this.picture.onClick}
         @keydown=${this.picture.onKey}
@@ -91,14 +98,19 @@ export class MatrixView extends AppElement {
     const { layers, cells } = roles;
     const across = roles.roles.length;
     const values = Array.from({ length: layers.length * across }, (_, i) => combined(this.stat, (cells.get(i) ?? []).map((tensor) => stats[tensor])));
+    const usual: number[] = [];
     const far: (number | null)[] = new Array<number | null>(values.length).fill(null);
     for (let role = 0; role < across; ++role) {
-      const column = deviations(layers.map((_, layer) => values[layer * across + role]!));
+      const own = layers.map((_, layer) => values[layer * across + role]!);
+      const known = own.filter((value) => value !== null);
+      usual.push(known.length === 0 ? 0 : median(known));
+      const stds = layers.flatMap((_, layer) => (cells.get(layer * across + role) ?? []).map((tensor) => stats[tensor]?.std ?? 0));
+      const column = deviations(own, leastSpread(this.stat, stds.length === 0 ? 0 : median(stds)));
       column.forEach((value, layer) => (far[layer * across + role] = value));
     }
     const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
     const approximate = Array.from(values, (_, i) => (cells.get(i) ?? []).some((tensor) => stats[tensor]?.sampled === true));
-    return { roles, short: shortRoles(roles.roles), values, deviations: far, largest, approximate };
+    return { roles, short: shortRoles(roles.roles), values, deviations: far, usual, largest, approximate };
   }
   private grid(): Omit<Grid, 'cursor'> | null {
     const { sheet } = this;
@@ -125,34 +137,37 @@ export class MatrixView extends AppElement {
     const { sheet } = this;
     const { cursor } = this.picture;
     if (sheet === null || cursor === null) return 'point at a cell, or go through them with the arrow keys';
-    const { roles, values, deviations: far } = sheet;
+    const { roles, values, usual } = sheet;
     const i = cursor.row * roles.roles.length + cursor.col;
     const tensors = roles.cells.get(i) ?? [];
     if (tensors.length === 0) return `layer ${roles.layers[cursor.row]!} has no ${sheet.short[cursor.col]!}`;
     const about = sheet.approximate[i] === true ? '≈ ' : '';
     const several = tensors.length > 1 ? ` · ${tensors.length} tensors together` : '';
-    const deviation = far[i] ?? 0;
-    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${about}${format.number(values[i])} · ${format.number(Number(Math.abs(deviation).toPrecision(3)))} times the usual spread ${deviation < 0 ? 'below' : 'above'} its role${several}`;
+    const value = values[i] ?? null;
+    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${about}${value === null ? 'unknown' : against(this.stat, value, usual[cursor.col]!)}${several}`;
   }
   private scaleBar(): TemplateResult {
     const { sheet } = this;
-    const text = this.relative ? `colour: distance from the role’s median, up to ${FAR} times the usual spread; ▲ ▼ beyond` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
+    const text = this.relative ? html`colour: distance from the column’s median, full at ${FAR} times <span class="term" title=${SPREAD}>the usual spread</span>; ▲ ▼ from there on` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
     return html`<p class="muted small">${text}; a line where there is no tensor${sheet?.approximate.includes(true) === true ? '; ≈ hatched where a sample was read' : ''}</p>`;
   }
   private outliers(roles: Roles): TemplateResult {
-    const { deviations: far, values, short } = this.sheet!;
+    const { deviations: far, values, usual, short, approximate } = this.sheet!;
     const across = roles.roles.length;
-    const named = far
-      .map((value, i) => [i, value ?? 0] as const)
-      .filter(([, value]) => Math.abs(value) >= FAR)
-      .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-    if (named.length === 0) return html`<p class="good">No layer stands out of its role by ${STATS[this.stat]}.</p>`;
-    return html`<h3>Stands out by ${STATS[this.stat]}</h3>
+    const seen = far
+      .map((value, i) => [i, Math.abs(value ?? 0)] as const)
+      .filter(([, value]) => value >= SEEN)
+      .sort((a, b) => b[1] - a[1]);
+    const named = seen.filter(([, value]) => value >= FAR);
+    const by = STATS[this.stat];
+    if (seen.length === 0) return html`<p class="good">By ${by}, every layer is like the others.</p>`;
+    const shown = named.length > 0 ? named.slice(0, MOST_NAMED) : seen.slice(0, MOST_SEEN);
+    return html`<h3>${named.length > 0 ? `Stands out by ${by}` : `Nothing is far out by ${by}; the furthest`}</h3>
       <ul>
-        ${named.slice(0, MOST_NAMED).map(
-          ([i, value]) => html`<li>
+        ${shown.map(
+          ([i]) => html`<li>
             <button class="plain" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
-            ${this.sheet!.approximate[i] === true ? '≈ ' : ''}${format.number(values[i])} <span class="muted">${format.number(Number(Math.abs(value).toPrecision(3)))} times the usual spread ${value < 0 ? 'below' : 'above'} its role</span>
+            ${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}
           </li>`,
         )}
       </ul>

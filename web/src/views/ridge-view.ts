@@ -30,6 +30,7 @@ export class RidgeView extends AppElement {
     range: { state: true },
     cursor: { state: true },
   };
+  static override kept = ['scale', 'logCounts', 'tails', 'normalised'];
   declare role: string;
   /** Null: whichever shows these values. */
   declare scale: Scale | null;

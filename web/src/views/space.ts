@@ -34,6 +34,15 @@ export function zoomed(view: Viewport, space: Space, least: Space, factor: numbe
     least,
   );
 }
+/**
+ * By how much the wheel zooms, null where it is the page that scrolls: over a picture that has not been clicked (a pinch, or Ctrl and the
+ * wheel, zoom always), and outwards where all of it is seen already.
+ */
+export function wheelZoom({ deltaY, ctrlKey, metaKey }: Pick<WheelEvent, 'deltaY' | 'ctrlKey' | 'metaKey'>, focused: boolean, fitted: boolean): number | null {
+  const asked = ctrlKey || metaKey;
+  if (deltaY === 0 || !(asked || (focused && !(fitted && deltaY > 0)))) return null;
+  return Math.exp(-Math.max(-120, Math.min(120, deltaY)) / 240);
+}
 /** Moved as little as shows the element. */
 export function revealing(view: Viewport, space: Space, { row, col }: { row: number; col: number }): Viewport {
   const into = (start: number, size: number, at: number) => (at < start ? at : at + 1 > start + size ? at + 1 - size : start);

@@ -13,7 +13,7 @@ import { saveNpy } from './export-tensor.js';
 import './histogram-panel.js';
 import { drawLegend, drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
 import { profileNotes, profileStyles, stripWords, type Strip } from './profiles.js';
-import { indexOf, revealing, whole, windowOf, zoomed, type Viewport } from './space.js';
+import { indexOf, revealing, whole, wheelZoom, windowOf, zoomed, type Viewport } from './space.js';
 import { TensorLook, type Shown } from './tensor-look.js';
 import { save } from '../ui/save.js';
 
@@ -28,6 +28,7 @@ const TABLE = { rows: 24, cols: 12 };
 
 export class TensorView extends AppElement {
   static override properties = { ...AppElement.properties, limits: { state: true }, said: { state: true }, table: { state: true } };
+  static override kept = ['limits', 'table'];
   declare limits: keyof typeof RANGES;
   declare said: string;
   declare table: boolean;
@@ -82,8 +83,8 @@ export class TensorView extends AppElement {
             @pointerleave=${() => this.pressed ?? this.say('')}
             @dblclick=${this.onDouble}
             @keydown=${this.onKey}
-            @focus=${() => this.picture.redraw()}
-            @blur=${() => this.picture.redraw()}
+            @focus=${() => this.requestUpdate()}
+            @blur=${() => this.requestUpdate()}
           ></canvas>
           <canvas class="legend" role="img" aria-label=${this.legendText(look)}></canvas>
           <p class="readout mono" role="status">${this.said === '' ? this.hint(look) : this.said}</p>
@@ -132,7 +133,7 @@ export class TensorView extends AppElement {
     if (grid === undefined) return 'reading…';
     const cell = (look.detail?.picture.grid ?? grid);
     const words = cell.rowStep * cell.colStep === 1 ? 'a cell is one element' : `a cell is ${cell.rowStep}×${cell.colStep} elements`;
-    return `${words} · wheel zooms, drag pans, shift-drag marks an area`;
+    return `${words} · ${this.focused ? 'wheel' : 'Ctrl and wheel, or wheel after a click,'} zooms, drag pans, shift-drag marks an area`;
   }
 
   // --- colours
@@ -190,7 +191,7 @@ export class TensorView extends AppElement {
         rowRms: rows.rms,
         colRms: cols.rms,
         cursor: look.cursor,
-        focused: this.shadowRoot?.activeElement?.className === 'picture',
+        focused: this.focused,
         area: look.area,
         numbers: room && look.range === null && this.kind === 'diverging' ? look.numbers : null,
         sampled: !grid.exact || look.detail?.picture.grid.exact === false,
@@ -247,9 +248,14 @@ export class TensorView extends AppElement {
     if (col >= view.col + view.cols && within(row, view.row, view.rows, space.rows)) return { axis: 0, index: Math.floor(row) };
     return null;
   }
+  private get focused(): boolean {
+    return this.shadowRoot?.activeElement?.className === 'picture';
+  }
   private readonly onWheel = (event: WheelEvent) => {
+    const factor = wheelZoom(event, this.focused, this.look!.zoom < 1.001);
+    if (factor === null) return;
     event.preventDefault();
-    this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), this.at(event));
+    this.zoomBy(factor, this.at(event));
   };
   private readonly onDouble = (event: MouseEvent) => this.zoomBy(4, this.at(event));
   private readonly onDown = (event: PointerEvent) => {
