@@ -357,7 +357,7 @@ void LayerBuilder::turn_routers(std::uint64_t stored) {
   const bool said = config_.experts && router.experts != config_.experts->value && other == config_.experts->value;
   const bool is_hidden = std::ranges::any_of(layer_.experts[0].parts, [&](const ExpertPart& part) {
     const bool known = part.kind == PartKind::weight && part.role != ExpertRole::other;
-    return known && router.experts == (part.role == ExpertRole::down ? part.rows : part.cols);
+    return known && (router.experts == part.rows || router.experts == part.cols);  // whichever way the experts lie
   });
   const bool shown = !config_.experts && other == stored && is_hidden;
   if (!said && !shown) return;

@@ -82,6 +82,7 @@ class LayerMeter {
   void finish_experts();
   void name_dead();
   void find_pairs();
+  void tell_identical();
   Result<void> find_aligned();
   void keep_best(std::size_t most);
   Result<void> measure_routers();
@@ -366,6 +367,22 @@ void LayerMeter::find_pairs() {
     }
   }
   if (pairs > 0) layer_.mean_cosine = sum / static_cast<double>(pairs);
+  tell_identical();
+}
+
+/// One finding a layer: of experts that were never trained all pairs are the same.
+void LayerMeter::tell_identical() {
+  if (layer_.identical.empty()) return;
+  const auto [a, b] = layer_.identical.front();
+  const std::uint64_t more = layer_.identical_count - 1;
+  std::vector<Fact> facts = {{"a", a}, {"b", b}, {"pairs", layer_.identical_count}, {"prefix", layer_.prefix}};
+  if (layer_.layer) facts.push_back({"layer", *layer_.layer});
+  Finding finding(Code::duplicate_content,
+                  concat("experts ", a, " and ", b, " of ", quote(layer_.prefix), " hold the same weights",
+                         more > 0 ? concat("; so do ", counted(more, "more pair", "more pairs")) : std::string()),
+                  {}, std::move(facts));
+  finding.severity = Severity::warning;
+  findings_.push_back(std::move(finding));
 }
 
 /// Pairs that a plain cosine does not show, because their neurons stand in another order.

@@ -24,6 +24,7 @@ class Collector {
   explicit Collector(ShardIndex& index) : index_(index) {}
 
   void add(std::string_view tensor, std::string_view file) {
+    while (file.starts_with("./")) file.remove_prefix(2);
     if (index_.files.empty() || index_.files[last_] != file) {
       const auto fresh = static_cast<std::uint32_t>(index_.files.size());
       const std::uint32_t known = table_.insert(file, fresh, [this](std::uint32_t i) { return index_.files[i]; });
@@ -93,7 +94,9 @@ class IndexScanner {
       const char* from = p_;
       while (p_ != end_ && *p_ >= '0' && *p_ <= '9') ++p_;
       if (p_ == from || (*from == '0' && p_ - from > 1) || p_ - from > 19) return false;
-      if (key == "total_size") index_.total_size = json::to_f64({from, static_cast<std::size_t>(p_ - from)});
+      const std::string_view digits(from, static_cast<std::size_t>(p_ - from));
+      if (key == "total_size") index_.total_size = json::to_f64(digits);
+      if (key == "total_parameters") index_.total_parameters = json::to_f64(digits);
     } while (token(','));
     return token('}');
   }
@@ -145,6 +148,7 @@ class IndexReader final : public json::Handler {
   bool boolean(bool value) override { return other(value ? "true" : "false"); }
   bool number(std::string_view text) override {
     if (depth_ == 2 && part_ == kMetadata && field_ == "total_size") index_.total_size = json::to_f64(text);
+    if (depth_ == 2 && part_ == kMetadata && field_ == "total_parameters") index_.total_parameters = json::to_f64(text);
     return other(text);
   }
   bool string(std::string_view text) override {
@@ -264,6 +268,7 @@ Result<ShardIndex> read_shard_index(const std::shared_ptr<ByteSource>& source, c
   } else {
     ASSAY_TRY(index, detail::parse_index(block->view(), limits));
   }
+  if (index->files.empty()) return fail(Error(Code::bad_header, "the index names no tensors").at(0));
   if (index->files.size() > limits.shards)
     return fail(Error(Code::limit_exceeded, concat("the index names ", index->files.size(), " files, more than ", limits.shards)).at(0));
   return *std::move(index);

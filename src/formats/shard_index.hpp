@@ -23,7 +23,8 @@ struct ShardIndex {
   std::vector<std::string_view> files;  ///< distinct, in the order first named
   std::vector<Entry> entries;           ///< in the order written
   std::optional<double> total_size;     ///< bytes; some writers give a float
-  std::shared_ptr<Arena> arena;         ///< what the texts live in
+  std::optional<double> total_parameters;
+  std::shared_ptr<Arena> arena;  ///< what the texts live in
 };
 
 /// Finds an index's entries by name. Most indexes are sorted, and most shards list their tensors in the same order.

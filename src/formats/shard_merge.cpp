@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/arena.hpp"
+#include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/name_table.hpp"
@@ -64,6 +65,7 @@ class Merger {
   void report_fault(Shard& shard, std::string_view lost, std::vector<Fact> facts);
   void report_numbering();
   void report_total();
+  void report_parameters();
   void report_other_save();
   std::uint64_t tensor_bytes(const Tensor& tensor) const;
   Error nothing_opened();
@@ -353,11 +355,12 @@ void Merger::report_shards() {
       set_.add(Finding(Code::path_escapes, concat("the index names ", quote(shard.name), ", which is outside its folder; ", lost), where,
                        std::move(facts)));
     if (!plan_.index || shard.unlisted.count == 0) continue;
+    const bool whole = std::ranges::find(promised_, static_cast<std::uint32_t>(&shard - shards_.data())) == promised_.end();
     Finding unlisted(Code::stale_index,
-                     concat("the index does not list ", counted(shard.unlisted.count, "tensor", "tensors"), " of ", quote(shard.name), ": ",
-                            shard.unlisted.shown()),
+                     concat("the index does not list ", whole ? "the " : "", counted(shard.unlisted.count, "tensor", "tensors"), " of ",
+                            quote(shard.name), ": ", shard.unlisted.shown(), whole ? "; loaders that follow it do not open that file" : ""),
                      where, {{"tensors", shard.unlisted.kept}});
-    unlisted.severity = Severity::note;
+    unlisted.severity = whole ? Severity::warning : Severity::note;
     set_.add(std::move(unlisted));
   }
 }
@@ -396,7 +399,9 @@ void Merger::report_numbering() {
 void Merger::report_total() {
   const auto all_opened =
       std::ranges::all_of(shards_, [](const Shard& shard) { return shard.state == State::opened && shard.lost.count == 0; });
-  if (!plan_.index || !plan_.index->total_size || !all_opened || !set_.complete) return;
+  if (!plan_.index || !all_opened || !set_.complete) return;
+  report_parameters();
+  if (!plan_.index->total_size) return;
   const double total = *plan_.index->total_size;
   std::uint64_t storages = 0;
   for (const Storage& storage : set_.storages) storages += storage.nbytes;
@@ -408,6 +413,23 @@ void Merger::report_total() {
                           " bytes in all, the tensors have ", grouped(bytes_)),
                    Where{.file = plan_.index_name}, {{"expected", total}, {"found", bytes_}}));
   report_other_save();
+}
+
+/// Buffers are no parameters, and writers count ties once or twice; packed formats hold several parameters an element.
+void Merger::report_parameters() {
+  if (!plan_.index->total_parameters) return;
+  std::uint64_t elements = 0, packed = 0;
+  for (const Tensor& tensor : set_.tensors) {
+    elements = checked_add(elements, tensor.numel).value_or(elements);
+    if (dtype_info(tensor.dtype).kind != DTypeKind::real) packed = checked_add(packed, tensor.numel).value_or(packed);
+  }
+  const double said = *plan_.index->total_parameters, found = static_cast<double>(elements);
+  if (packed > elements / 100 || (said > found * 0.8 && said < found * 1.2)) return;
+  const bool whole = said >= 0 && said < 1e18;
+  set_.add(Finding(Code::total_size_mismatch,
+                   concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(said)) : std::string("an impossible number of"),
+                          " parameters in all, the tensors have ", grouped(elements), " elements"),
+                   Where{.file = plan_.index_name}, {{"expected", said}, {"found", elements}}));
 }
 
 /// Where the sizes do not add up, a shard whose tensors are unlike those of the same names in all other shards is to blame.

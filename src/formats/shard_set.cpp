@@ -18,6 +18,7 @@
 #include "base/try.hpp"
 #include "formats/dcp_safetensors.hpp"
 #include "formats/deepspeed.hpp"
+#include "formats/not_weights.hpp"
 #include "formats/shard_merge.hpp"
 #include "formats/torch_dcp.hpp"
 
@@ -102,7 +103,10 @@ std::vector<Candidate> Folder::candidates() const {
   }
   for (Candidate& candidate : found) sort_stable(candidate.names, naturally);
   sort_stable(found, [](const Candidate& a, const Candidate& b) {
-    return a.rank() != b.rank() ? a.rank() < b.rank() : naturally(a.names.front(), b.names.front());
+    if (a.rank() != b.rank()) return a.rank() < b.rank();
+    // The model itself before its variants: "model.safetensors", "model.fp16.safetensors".
+    const auto dots = [](const Candidate& candidate) { return std::ranges::count(candidate.names.front(), '.'); };
+    return dots(a) != dots(b) ? dots(a) < dots(b) : naturally(a.names.front(), b.names.front());
   });
   return found;
 }
@@ -110,14 +114,31 @@ std::vector<Candidate> Folder::candidates() const {
 Result<ShardIndex> Folder::read_index(std::string_view name) const {
   ASSAY_TRY(const auto source, files_.open(name));
   auto index = read_shard_index(source, limits_);
-  if (!index) return fail(std::move(index).error().in_file(name));
-  return index;
+  if (index) return index;
+  Error error = std::move(index).error();
+  if (error.code() == Code::bad_header) {
+    // A pointer or an error page says more by what it is than by where it stops being JSON.
+    constexpr std::uint64_t kHead = 4096;
+    ASSAY_TRY(const ByteBlock head, source->fetch(0, std::min(source->size(), kHead)));
+    auto known = recognise_not_weights({.name = name, .size = source->size(), .head = head.view(), .tail = head.view()});
+    if (known && known->error.code() != Code::json_document) error = std::move(known->error);
+  }
+  return fail(std::move(error).in_file(name));
 }
 
 ShardPlan Folder::plan_of(std::string_view index_name, ShardIndex index) const {
   ShardPlan plan;
   plan.index_name = index_name;
   plan.shards.assign(index.files.begin(), index.files.end());
+  // Parts of the same set that the index does not name may hold what it seeks elsewhere, or nowhere.
+  const std::set<std::string_view> named(index.files.begin(), index.files.end());
+  for (const std::string_view file : index.files) {
+    const auto numbering = numbered_name(file);
+    if (!numbering) continue;
+    for (std::string& other : numbered_set(*numbering).names)
+      if (!named.contains(other)) plan.shards.push_back(std::move(other));
+    break;
+  }
   sort_stable(plan.shards, naturally);
   plan.index = std::move(index);
   return plan;
@@ -145,13 +166,20 @@ Result<std::optional<Checkpoint>> Folder::open_instead(std::string_view index_na
   }
   std::set<std::string_view> names;
   for (const Tensor& tensor : other->tensors) names.insert(tensor.name);
-  if (!std::ranges::all_of(index.entries, [&](const ShardIndex::Entry& entry) { return names.contains(entry.tensor); }))
-    return std::nullopt;
-  other->add(Finding(Code::stale_index,
-                     concat(quote(index_name), " names ", counted(index.files.size(), "file that is", "files that are"), " not there; ",
-                            quote(found.front().names.front()), found.front().names.size() > 1 ? " and the other parts hold" : " holds",
-                            " all ", index.entries.size(), " tensors"),
-                     Where{.file = std::string(index_name)}));
+  std::uint64_t lost = 0;
+  std::vector<std::string> lost_names;
+  for (const ShardIndex::Entry& entry : index.entries)
+    if (!names.contains(entry.tensor) && ++lost <= kFilesListed) lost_names.emplace_back(entry.tensor);
+  const std::uint64_t all = index.entries.size();
+  if (lost == all) return std::nullopt;
+  Finding finding(lost > 0 ? Code::missing_shard : Code::stale_index,
+                  concat(quote(index_name), " names ", counted(index.files.size(), "file that is", "files that are"), " not there; ",
+                         quote(found.front().names.front()), found.front().names.size() > 1 ? " and the other parts hold " : " holds ",
+                         lost > 0 ? concat(all - lost, " of its ", all, " tensors, without ", name_list(lost_names, 3, lost))
+                                  : concat("all ", all, " tensors")),
+                  Where{.file = std::string(index_name)});
+  if (lost > 0) finding.facts = {{"lost", lost}, {"tensors", std::move(lost_names)}};
+  other->add(std::move(finding));
   note_strays(*other, {found.front().names.begin(), found.front().names.end()});
   return std::optional(*std::move(other));
 }
@@ -237,7 +265,9 @@ Result<Checkpoint> Folder::open() {
     for (const FileSet::Entry& entry : entries_)
       if (!entry.folder && !is_apple_double_name(entry.name)) plain.push_back(entry.name);
     if (plain.size() != 1) return fail(no_weights());
-    return open_candidate({std::move(plain), std::nullopt});
+    auto lone = open_candidate({std::move(plain), std::nullopt});
+    if (!lone && (lone.error().code() == Code::json_document || lone.error().code() == Code::text_document)) return fail(no_weights());
+    return lone;
   }
   auto checkpoint = open_best(std::move(found));
   if (!checkpoint) return checkpoint;
@@ -289,10 +319,10 @@ void Folder::note_strays(Checkpoint& checkpoint, const std::set<std::string_view
       strays.push_back(&entry);
   if (strays.size() <= kFilesShown) {
     for (const FileSet::Entry* entry : strays)
-      checkpoint.add(
-          Finding(Code::stray_file,
-                  concat(quote(entry->name), " (", grouped(entry->size), " bytes) is not part of this checkpoint and was not counted"),
-                  Where{.file = entry->name}, {{"size", entry->size}}));
+      checkpoint.add(Finding(
+          Code::stray_file,
+          concat(quote(entry->name), " (", counted(entry->size, "byte", "bytes"), ") is not part of this checkpoint and was not counted"),
+          Where{.file = entry->name}, {{"size", entry->size}}));
     return;
   }
   std::vector<std::string> names;

@@ -134,7 +134,7 @@ std::string sketch_text(const Style& style, const analysis::Sketch& sketch) {
 void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats, const analysis::Sketch& sketch) {
   const auto number = [](const std::optional<double>& value) { return value ? short_number(*value) : std::string("-"); };
   table.cell(shown_name(style, tensor.name));
-  table.cell(dtype_name(tensor.dtype));
+  table.cell(tensor.dtype == DType::unknown ? shown_name(style, tensor.source_dtype) : std::string(dtype_name(tensor.dtype)));
   const bool wide = !is_narrow(style);
   if (stats == nullptr) {
     table.cell("not readable", Tone::bad);
@@ -145,8 +145,8 @@ void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const
   table.cell(number(stats->max));
   table.cell(number(stats->mean));
   table.cell(number(stats->std));
-  const std::uint64_t elements = stats->measured;
-  table.cell(stats->zeros == 0 ? std::string("0") : share_text(stats->zeros, elements));
+  const std::uint64_t values = stats->measured * (dtype_info(tensor.dtype).kind == DTypeKind::complex ? 2 : 1);
+  table.cell(stats->zeros == 0 ? std::string("0") : share_text(stats->zeros, values));
   const std::uint64_t infinities = stats->pos_inf + stats->neg_inf;
   table.cell(count_text(stats->nan), stats->nan > 0 ? Tone::bad : Tone::plain);
   table.cell(count_text(infinities), infinities > 0 ? Tone::bad : Tone::plain);

@@ -324,6 +324,14 @@ TEST(FindExperts, TurnsARouterThatLiesTheOtherWay) {
   EXPECT_TRUE(found.findings.empty());
   EXPECT_EQ(found.moe.layers[0].routers[0].axis, 1u);
   EXPECT_EQ(found.moe.expert_count, kExperts);
+
+  CheckpointBuilder input_first;
+  input_first.add_random("model.layers.1.feed_forward.router.weight", {kHidden, kExperts});
+  input_first.add_random("model.layers.1.feed_forward.experts.gate_up_proj", {kExperts, kHidden, 2 * kInner});
+  input_first.add_random("model.layers.1.feed_forward.experts.down_proj", {kExperts, kInner, kHidden});
+  const Found other = find(input_first);
+  EXPECT_TRUE(other.findings.empty());
+  EXPECT_EQ(other.moe.layers[0].routers[0].axis, 1u);
 }
 
 TEST(FindExperts, FollowsTheConfigurationForTheExpertsDimension) {
@@ -403,6 +411,9 @@ TEST(MeasureExperts, FindsTheSameSimilarAndReordered) {
   const MoeLayer& layer = found.moe.layers[0];
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
   EXPECT_EQ(layer.identical, (std::vector<Pair>{{0, 3}}));
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_EQ(found.findings[0].code, Code::duplicate_content);
+  EXPECT_EQ(found.findings[0].message, "experts 0 and 3 of 'model.layers.3.block_sparse_moe' hold the same weights");
   ASSERT_EQ(layer.similar.size(), 3u);
   for (const SimilarPair& pair : layer.similar) {
     if (pair.a == 1) {

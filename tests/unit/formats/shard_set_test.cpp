@@ -211,6 +211,9 @@ TEST(ShardSet, TotalSizeIsRecomputed) {
   EXPECT_EQ(with("8.0"), "");
   EXPECT_NE(with("1.3e10"), "");
   EXPECT_NE(with("-1"), "");
+  EXPECT_EQ(with("8, \"total_parameters\": 2"), "");
+  EXPECT_EQ(with("8, \"total_parameters\": 333312"), "the index says 333,312 parameters in all, the tensors have 2 elements");
+  EXPECT_EQ(with("8.0, \"total_parameters\": 2.5e9"), "the index says 2,500,000,000 parameters in all, the tensors have 2 elements");
 }
 
 TEST(ShardSet, AShardOfAnotherSaveIsNamed) {
@@ -249,8 +252,54 @@ TEST(ShardSet, AStaleIndexYieldsToTheFileThatHoldsAll) {
   EXPECT_TRUE(opened->complete);
   EXPECT_EQ(message_of(opened, Code::stale_index),
             "'model.safetensors.index.json' names 2 files that are not there; 'model.safetensors' holds all 2 tensors");
-  // One that lacks a tensor cannot stand in.
-  EXPECT_EQ(error_code(open_files({{"model.safetensors", shard({"a"})}, {kIndex, kGoodIndex}}, "")), Code::missing_shard);
+  // One that lacks a tensor stands in for what it has.
+  const auto some = open_files({{"model.safetensors", shard({"a"})}, {kIndex, kGoodIndex}}, "");
+  EXPECT_EQ(names_of(some), (Names{"a"}));
+  EXPECT_FALSE(some->complete);
+  EXPECT_EQ(message_of(some, Code::missing_shard),
+            "'model.safetensors.index.json' names 2 files that are not there; 'model.safetensors' holds 1 of its 2 tensors, without 'b'");
+  EXPECT_EQ(error_code(open_files({{"model.safetensors", shard({"z"})}, {kIndex, kGoodIndex}}, "")), Code::missing_shard);
+}
+
+TEST(ShardSet, APartThatTheIndexDoesNotNameBelongsToTheSet) {
+  const auto forgotten =
+      open_files({{kFirst, shard({"a"})}, {kSecond, shard({"b", "c"})}, {kIndex, index({{"a", kFirst}}, "\"total_size\": 12")}}, "");
+  EXPECT_EQ(names_of(forgotten), (Names{"a", "b", "c"}));
+  EXPECT_TRUE(forgotten->complete);
+  EXPECT_EQ(describe(forgotten).find("stray"), std::string::npos);
+  const Finding* told = find(*forgotten, Code::stale_index);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->severity, Severity::warning);
+  EXPECT_EQ(told->message,
+            concat("the index does not list the 2 tensors of '", kSecond, "': 'b', 'c'; loaders that follow it do not open that file"));
+  // What the index seeks in the wrong place is found there.
+  const auto elsewhere = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"b"})}, {kIndex, index({{"a", kFirst}, {"b", kFirst}})}}, "");
+  EXPECT_EQ(message_of(elsewhere, Code::wrong_shard),
+            concat("the index maps 'b' to '", kFirst, "', which lacks it; it is in '", kSecond, "'"));
+  // Parts of another set stay strays.
+  const auto other =
+      open_files({{kFirst, shard({"a"})}, {"model-00002-of-00003.safetensors", shard({"b"})}, {kIndex, index({{"a", kFirst}})}}, "");
+  EXPECT_EQ(names_of(other), (Names{"a"}));
+  EXPECT_NE(message_of(other, Code::stray_file), "");
+}
+
+TEST(ShardSet, PathsInTheIndexMayBeginWithTheFolderItself) {
+  const auto opened = open_files(
+      {{kFirst, shard({"a"})}, {kSecond, shard({"b"})}, {kIndex, index({{"a", concat("./", kFirst)}, {"b", concat("././", kSecond)}})}},
+      "");
+  EXPECT_TRUE(opened->findings.empty()) << describe(opened);
+  EXPECT_EQ(opened->files[0].name, kFirst);
+}
+
+TEST(ShardSet, IndexesThatAreNoneAreToldByWhatTheyAre) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') + "\nsize 123\n";
+  const auto opened = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"b"})}, {kIndex, pointer}}, "");
+  EXPECT_EQ(names_of(opened), (Names{"a", "b"}));
+  EXPECT_NE(message_of(opened, Code::git_lfs_pointer).find("Git LFS pointer"), std::string::npos) << describe(opened);
+  EXPECT_TRUE(opened->complete);
+  const auto empty = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"b"})}, {kIndex, index({})}}, "");
+  EXPECT_EQ(names_of(empty), (Names{"a", "b"}));
+  EXPECT_EQ(message_of(empty, Code::bad_header), concat("the index '", kIndex, "' cannot be read: the index names no tensors"));
 }
 
 TEST(ShardSet, PathsThatLeaveTheFolderAreRefused) {
@@ -300,8 +349,10 @@ TEST(ShardSet, FoldersChooseAndNeverAddUp) {
   EXPECT_EQ(both->findings.counts().at(Code::stray_file), 2u);
   EXPECT_EQ(find(*both, Code::apple_double)->severity, Severity::note);
   EXPECT_TRUE(both->complete);
-  // A single file is opened whatever its name.
+  // A single file is opened whatever its name; a model before its variants.
   EXPECT_TRUE(open_files({{"blob", one}}, ""));
+  EXPECT_EQ(describe(open_files({{"config.json", "{}"}}, "")), "error unknown-format no weights in this folder; it holds 'config.json' @0");
+  EXPECT_EQ(open_files({{"model.fp16.safetensors", one}, {"model.safetensors", one}}, "")->files[0].name, "model.safetensors");
   const auto none = open_files({{"a.txt", "x"}, {"b.txt", "y"}}, "");
   EXPECT_EQ(describe(none), "error unknown-format no weights in this folder; it holds 'a.txt', 'b.txt' @0");
   EXPECT_EQ(describe(open_files({}, "")), "error unknown-format an empty folder @0");
