@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody who has never seen the page tries first, in Chromium: keys at once, Enter, the wheel, a filter, and back again.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from './driver.mjs';
-import { begin, browser, choose, end, file, open, saysOf, show } from './stage.mjs';
+import { begin, browser, choose, end, file, folder, open, other, saysOf, show } from './stage.mjs';
 
 before(begin);
 after(end);
@@ -112,6 +114,67 @@ test('by standard deviation a layer of which half the rows are zero is named, by
   await until(browser, `() => /layer 3 self_attn\\.v_proj 50 %/.test((${saysOf})('assay-matrix'))`);
   const text = await browser.evaluate(saysOf, 'assay-matrix');
   assert.doesNotMatch(text, /layer 1 self_attn\.q_proj|e\+?\d\d/);
+});
+
+test('numbers are listed at once, from what is seen, and zeros of many rows are one range', async () => {
+  await browser.evaluate(choose, 'model.layers.2.self_attn.v_proj.weight', 'tensor');
+  await shownTensor();
+  const view = browser.page.locator('assay-tensor');
+  await view.getByRole('button', { name: 'Table' }).click();
+  await until(browser, `() => /the first 24 rows and 12 columns of what is seen/.test((${saysOf})('assay-tensor'))`);
+  const cell = await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('td').title);
+  assert.match(cell, /^0x[0-9a-f]{8}$/);
+  assert.equal(await view.locator('.table').isVisible(), true);
+  await view.getByRole('button', { name: 'Table' }).click();
+  assert.match(await browser.evaluate(saysOf, 'assay-tensor'), /1 dead row 20 \(all values 0\)/);
+});
+
+test('a saved picture has its title and its colours', async () => {
+  const download = browser.page.waitForEvent('download');
+  await browser.page.locator('assay-tensor').getByRole('button', { name: 'PNG' }).first().click();
+  const png = fs.readFileSync(await (await download).path());
+  const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
+  const box = await browser.page.locator('assay-tensor canvas.picture').boundingBox();
+  assert.equal(width, Math.round(2 * box.width));
+  assert.ok(height >= 2 * (Math.round(box.height) + 28 + 34) - 4, `${height} of ${box.height}`);
+});
+
+test('help says what each view is for, and a view with nothing to show says so on its tab', async () => {
+  await browser.press('?');
+  const text = await browser.evaluate(saysOf, 'assay-keys');
+  for (const words of ['one number of every tensor', 'the histograms of one tensor in all layers', 'count from 0']) assert.ok(text.includes(words), words);
+  await browser.press('Escape');
+  assert.equal(await browser.page.getByRole('tab', { name: /Experts/ }).getAttribute('title'), 'this model has no experts');
+  assert.doesNotMatch(await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('header').textContent), /⌘/);
+});
+
+test('of three models that are chosen two are open, in that order, and the third is named', async () => {
+  const third = path.join(folder, 'third.safetensors');
+  fs.copyFileSync(file, third);
+  await browser.setFiles('header input[type=file]', [other, file, third]);
+  await until(browser, () => document.querySelector('assay-root').app.notice !== null);
+  assert.deepEqual(await app((a) => [a.model.label, a.other.label]), ['tuned.safetensors', 'planted.safetensors']);
+  assert.match(await browser.evaluate(saysOf, 'assay-problem'), /not opened: third\.safetensors/);
+  await browser.page.getByRole('button', { name: 'Compare them' }).click();
+  await until(browser, () => document.querySelector('assay-root').app.view === 'compare' && document.querySelector('assay-root').app.notice === null);
+});
+
+test('on a narrow page the view comes first; tensors and facts are a button away', async () => {
+  await open(file);
+  await browser.page.setViewportSize({ width: 800, height: 900 });
+  const top = (tag) => browser.page.locator(tag).boundingBox().then((box) => box?.y ?? null);
+  assert.ok((await top('assay-overview')) < 200);
+  assert.equal(await top('assay-tree'), null);
+  const heads = await browser.evaluate(() => [...document.querySelector('assay-root').shadowRoot.querySelectorAll('header > *')].map((part) => part.getBoundingClientRect()).map(({ top, bottom }) => (top + bottom) / 2));
+  assert.ok(Math.max(...heads) - Math.min(...heads) < 8, 'one line');
+  await browser.page.getByRole('button', { name: 'Tensors' }).click();
+  await browser.page.locator('assay-tree').getByRole('row', { name: /v_proj/ }).click();
+  await until(browser, () => document.querySelector('assay-root').app.view === 'tensor');
+  await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tree').clientHeight === 0);
+  await browser.page.getByRole('button', { name: /^. Facts/ }).click();
+  assert.ok((await top('assay-facts')) < 200);
+  await browser.page.setViewportSize({ width: 1280, height: 800 });
+  assert.ok((await top('assay-tree')) !== null);
 });
 
 test('nothing of this was an error', () => assert.deepEqual(browser.errors, []));

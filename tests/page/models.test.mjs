@@ -36,7 +36,7 @@ describe('code', () => {
   // Protocol 0: posix.system('echo x') where it is loaded; nothing of it runs here.
   const evil = "cposix\nsystem\n(S'echo x'\ntR.";
   test('what would run is said beside what the file holds', async () => {
-    await says('assay-overview', /Nothing would run if it were loaded/);
+    await says('assay-overview', /It holds no code: nothing would run/);
     const name = path.join(folder, 'evil.pkl');
     fs.writeFileSync(name, evil);
     await open(name);
@@ -115,6 +115,50 @@ describe('compare', () => {
     assert.deepEqual(modes, ['a', 'b', 'delta']);
     await browser.press('+');
     await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).view.rows < 64, [view]);
+  });
+});
+
+describe('compare and the rest of the page', () => {
+  const view = 'assay-compare';
+  const shownRow = () => document.querySelector('assay-root').shadowRoot.querySelector('assay-compare').pair?.row.name_a;
+  before(async () => {
+    await open(file);
+    await browser.evaluate(choose, 'model.layers.0.self_attn.k_proj.weight', 'compare');
+    await browser.setFiles('assay-compare input[type=file]', [other]);
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).pair?.parts.length === 1, [view]);
+  });
+  after(() => open(file));
+
+  test('the tensor that is compared is the one that is selected', async () => {
+    assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.selection.tensor.name), 'model.layers.4.self_attn.q_proj.weight');
+    assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.view), 'compare');
+    await browser.evaluate(choose, 'model.layers.1.self_attn.q_proj.weight');
+    await says(view, /model\.layers\.1\.self_attn\.q_proj\.weight is the same in both\./);
+    await browser.evaluate(choose, 'model.layers.0.k_norm.weight');
+    await says(view, /model\.layers\.0\.k_norm\.weight is in A only\./);
+    await browser.evaluate(choose, 'model.layers.4.self_attn.q_proj.weight');
+    await until(browser, shownRow);
+  });
+  test('what is identical is named, a rank that is not low is not, and nothing is cut off', async () => {
+    const text = await browser.evaluate(saysOf, view);
+    assert.match(text, /1 tensor changed, 27 identical JSON/);
+    assert.match(text, /27 tensors identical in both/);
+    assert.doesNotMatch(text, /null|not related/);
+    const [inner, outer] = await browser.evaluate((tag) => {
+      const box = document.querySelector('assay-root').shadowRoot.querySelector(tag).shadowRoot.querySelector('.scroll');
+      return [box.scrollWidth, box.clientWidth];
+    }, view);
+    assert.ok(inner <= outer, `${inner} of ${outer}`);
+  });
+  test('A and B are swapped', async () => {
+    await browser.page.getByRole('button', { name: 'Swap A and B' }).click();
+    await until(browser, (tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).pair?.parts.length === 1, [view]);
+    const diff = await browser.evaluate((tag) => document.querySelector('assay-root').shadowRoot.querySelector(tag).diff, view);
+    assert.deepEqual([diff.only_a, diff.only_b], [['model.extra'], ['model.layers.0.k_norm.weight']]);
+    await says('assay-compare', /A tuned\.safetensors B planted\.safetensors/);
+    const download = browser.page.waitForEvent('download');
+    await browser.page.locator(view).getByRole('button', { name: 'CSV' }).click();
+    assert.equal((await download).suggestedFilename(), 'planted.safetensors-vs-tuned.safetensors.diff.csv');
   });
 });
 

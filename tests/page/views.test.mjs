@@ -120,7 +120,7 @@ describe('tensor', () => {
   });
 
   test('values are lit by name, and by magnitude on a log axis', async () => {
-    await browser.page.getByLabel('light up in the picture').selectOption('highest 1 %');
+    await browser.page.getByLabel('mark in the picture').selectOption('highest 1 %');
     await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.range?.magnitudes !== true && document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.overview.hits?.reduce((a, b) => a + b) < 50);
     await browser.page.getByLabel('scale of values').first().selectOption('log');
     await browser.page.locator('assay-histogram canvas').scrollIntoViewIfNeeded();
@@ -142,13 +142,13 @@ describe('tensor', () => {
   test('other layers of the role and pinned tensors are drawn over it', async () => {
     const panel = () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').shadowRoot.querySelector('assay-histogram');
     await until(browser, `() => (${panel})().overlays.peers((${panel})().look.tensor).length === 5`);
-    await browser.page.getByRole('button', { name: 'Pin', exact: true }).click();
+    await browser.page.getByRole('button', { name: 'Keep this curve' }).click();
     await browser.evaluate(choose, 'model.layers.1.self_attn.k_proj.weight', 'tensor');
     await until(browser, `() => (${panel})()?.scene(600)?.curves.filter(({ style }) => style === 0).length === 1`);
     const curves = await browser.evaluate(`() => (${panel})().scene(600).curves.map(({ total, style }) => [total, style])`);
     assert.ok(curves.every(([total]) => total === 4096 || total === 4095), JSON.stringify(curves));
     await accessible('with overlays');
-    await browser.page.getByRole('button', { name: /^unpin/ }).click();
+    await browser.page.getByRole('button', { name: /^do not keep / }).click();
     await until(browser, () => document.querySelector('assay-root').app.model.pins.length === 0);
   });
 });

@@ -29,8 +29,11 @@ test('the ranks of a distributed training are one model', () => {
   const [dcp] = drop(['c/__0_0.distcp', 9], ['c/__1_0.distcp', 9], ['c/.metadata', 3]);
   assert.deepEqual([dcp!.label, dcp!.whole, dcp!.files.length], ['c', true, 3]);
 });
-test('two models are to be compared, the larger first', () => {
-  assert.deepEqual(drop(['a.pt', 5], ['b.pt', 9]).map((model) => model.label), ['b.pt', 'a.pt']);
+test('models are in the order in which they were chosen, none is lost', () => {
+  assert.deepEqual(drop(['c.pt', 5], ['b.pt', 9], ['a.pt', 7]).map((model) => model.label), ['c.pt', 'b.pt', 'a.pt']);
+});
+test('of a folder the largest comes first', () => {
+  assert.deepEqual(drop(['run/rng.pth', 5], ['run/model.safetensors', 9]).map((model) => model.label), ['model.safetensors', 'rng.pth']);
 });
 test('a lone text is opened too, to be told what it is', () => {
   assert.deepEqual(names(drop(['config.json', 2])), [['config.json', false, 'config.json']]);

@@ -46,7 +46,7 @@ export const ACTIONS: readonly Action[] = [
   { title: 'Change the theme', key: 't', run: (app) => (nextTheme(), app.changed()) },
   { title: 'Cancel what runs', key: 'Escape', run: (app) => app.cancelJobs() },
   { title: 'Command palette', key: 'mod+k', run: (_, stage) => stage.togglePalette() },
-  { title: 'Keys', key: '?', run: (_, stage) => stage.toggleKeys() },
+  { title: 'Help: views and keys', key: '?', run: (_, stage) => stage.toggleKeys() },
 ];
 
 /** Keys of elements that have the keyboard; the sheet lists them too. */
@@ -57,10 +57,11 @@ export const ELEMENT_KEYS: readonly { where: string; keys: string; what: string 
   { where: 'Tree', keys: 'Home End g G', what: 'first or last row' },
   { where: 'Tabs', keys: '← →', what: 'another view' },
   { where: 'Pictures', keys: '↑ ↓ ← →', what: 'another cell' },
-  { where: 'Pictures', keys: '+ − 0', what: 'closer, further, all of it' },
+  { where: 'Pictures', keys: '+ − 0', what: 'closer, further, all of it; so does the wheel after a click, or with Ctrl' },
+  { where: 'Filter', keys: 'Enter', what: 'look at the first tensor found' },
   { where: 'Pictures', keys: 'Shift ↑ ↓ ← →', what: 'mark an area: its histogram is drawn over the whole' },
-  { where: 'Histograms', keys: 'drag, ▼', what: 'light a range of values up in the picture; ▼ are quantiles' },
-  { where: 'Grids and ridges', keys: 'Enter', what: 'look at the tensor of the cell' },
+  { where: 'Histograms', keys: 'drag, ▼', what: 'mark a range of values in the picture; ▼ are percentiles' },
+  { where: 'Layers, Histograms', keys: 'Enter', what: 'look at the tensor of the cell' },
   { where: 'Compare', keys: 'b d', what: 'between A and B, the change' },
 ];
 
@@ -73,7 +74,9 @@ function step(app: App, by: number): void {
 export function keyOf(event: KeyboardEvent): string {
   return event.ctrlKey || event.metaKey ? `mod+${event.key.toLowerCase()}` : event.key;
 }
+/** Apple's keyboards have another key for it. */
+const MAC = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? '');
 /** As people read it. */
 export function keyName(key: string): string {
-  return key.replace('mod+', 'Ctrl+').replace('Escape', 'Esc').replace(/\+(\w)$/, (_, letter: string) => `+${letter.toUpperCase()}`);
+  return key.replace('mod+', MAC ? '⌘' : 'Ctrl+').replace('Escape', 'Esc').replace(/\+(\w)$/, (_, letter: string) => `+${letter.toUpperCase()}`);
 }

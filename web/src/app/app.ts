@@ -100,6 +100,8 @@ export class App extends EventTarget {
   seen: { tensor: number; place: Place } | null = null;
   private linkTimer = 0;
   problem: Problem | null = null;
+  /** What somebody should know without having done anything wrong, and where it leads. */
+  notice: { text: string; view: string; button: string } | null = null;
   jobs: Job[] = [];
   /** What was chosen in views, by element and property: kept while another is shown. */
   readonly choices = new Map<string, unknown>();
@@ -194,10 +196,16 @@ export class App extends EventTarget {
     }
   }
   async openFiles(files: readonly ModelFile[]): Promise<void> {
-    const [first, second] = modelsOf(files);
+    const [first, second, ...rest] = modelsOf(files);
     if (first === undefined) return;
     await this.openModel(first);
-    if (second !== undefined) await this.openOther(second);
+    if (second === undefined) return;
+    await this.openOther(second);
+    const { model, other } = this;
+    if (model === null || other === null) return;
+    const left = rest.length === 0 ? '' : ` Two is the most; not opened: ${rest.map(({ label }) => label).join(', ')}.`;
+    this.notice = { text: `Two models are open: ${model.label}, shown here (A), and ${other.label} to compare it with (B).${left}`, view: 'compare', button: 'Compare them' };
+    this.changed();
   }
   async openModel(files: ModelFiles, sample = false): Promise<void> {
     const readBefore = this.engine.bytesRead;
@@ -213,6 +221,7 @@ export class App extends EventTarget {
       }
       this.model = model;
       this.readBefore = readBefore;
+      this.notice = null;
       this.other = null;
       this.selection = null;
       this.view = 'overview';
@@ -245,6 +254,16 @@ export class App extends EventTarget {
     }
     this.changed();
   }
+  /** What is compared with becomes what is looked at, and the other way round. */
+  swap(): void {
+    if (this.model === null || this.other === null) return;
+    [this.model, this.other] = [this.other, this.model];
+    this.selection = null;
+    this.filter = '';
+    this.chosen = null;
+    this.filterProblem = '';
+    this.changed();
+  }
   /** Bytes read since the model was opened, by all workers; what several of them read counts for each. */
   get bytesRead(): number {
     return this.engine.bytesRead - this.readBefore;
@@ -259,6 +278,7 @@ export class App extends EventTarget {
 
   show(view: string): void {
     this.view = view;
+    if (this.notice?.view === view) this.notice = null;
     this.changed();
   }
   /** Looks at a tensor by number; `peers` and their pattern where the tree knows them, else those of its role. */
@@ -466,6 +486,7 @@ export class App extends EventTarget {
   }
   forgive(): void {
     this.problem = null;
+    this.notice = null;
     this.changed();
   }
 }

@@ -4,6 +4,7 @@ import { css, html, nothing, type TemplateResult } from 'lit';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import { fuzzy } from '../ui/fuzzy.js';
+import { VIEWS } from '../views/views.js';
 import { ACTIONS, ELEMENT_KEYS, keyName, type Action, type Stage } from './actions.js';
 
 const SHOWN = 12;
@@ -88,6 +89,8 @@ export class Palette extends AppDialog {
         scored.push({ score: 0.5 + fuzzy(typed, name)!, entry: { title: name, hint: 'tensor', run: () => void this.app.select(index).then(() => this.app.show('tensor')) } });
       }
     }
+    // Before anything is typed, as the table has them: what is used most comes first.
+    if (typed === '') return scored.slice(0, SHOWN).map(({ entry }) => entry);
     return scored
       .sort((a, b) => a.score - b.score)
       .slice(0, SHOWN)
@@ -177,11 +180,16 @@ customElements.define('assay-palette', Palette);
 
 export class KeySheet extends AppDialog {
   override render(): TemplateResult {
-    return html`<dialog aria-label="keys" @click=${this.onBackdrop}>
+    return html`<dialog aria-label="help" @click=${this.onBackdrop}>
       <div class="sheet" tabindex="0">
+        <h2>Views</h2>
+        <table>
+          ${VIEWS.map((view) => html`<tr><td><kbd>${view.key}</kbd></td><td><b>${view.title}</b></td><td>${view.what}</td></tr>`)}
+        </table>
+        <p class="muted">Layers, experts, rows and columns count from 0, as in the names of tensors. ≈ marks what comes of a sample.</p>
         <h2>Keys</h2>
         <table>
-          ${ACTIONS.filter((action) => action.key !== undefined).map(
+          ${ACTIONS.filter((action) => action.key !== undefined && !action.title.startsWith('Show ')).map(
             (action) => html`<tr><td><kbd>${keyName(action.key!)}</kbd></td><td>${action.title}</td></tr>`,
           )}
           ${ELEMENT_KEYS.map((row) => html`<tr><td><kbd>${row.keys}</kbd></td><td>${row.where}: ${row.what}</td></tr>`)}
@@ -194,6 +202,9 @@ export class KeySheet extends AppDialog {
     css`
       .sheet {
         padding: 16px 20px;
+      }
+      p {
+        margin: 8px 0 14px;
       }
     `,
   ];

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong and what to do, said once, until it is put away.
+// What went wrong and what to do, or what is good to know; said once, until it is put away.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
+import type { App } from './app.js';
 
 export class ProblemBox extends AppElement {
   override render(): TemplateResult {
-    const { problem } = this.app;
-    if (problem === null) return html``;
+    const { problem, notice } = this.app;
+    if (problem === null && notice === null) return html``;
+    if (problem === null) return this.note(notice!);
     return html`<div role="alert">
       <h2>${problem.title}</h2>
       <p>${problem.text}</p>
@@ -18,6 +20,11 @@ export class ProblemBox extends AppElement {
         <button @click=${() => this.app.forgive()}>Dismiss</button> <code class="muted">${problem.code}</code>
       </p>
     </div>`;
+  }
+  private note({ text, view, button }: NonNullable<App['notice']>): TemplateResult {
+    return html`<p class="notice" role="status">
+      ${text} <button class="primary" @click=${() => this.app.show(view)}>${button}</button> <button @click=${() => this.app.forgive()}>Dismiss</button>
+    </p>`;
   }
   static override styles = [
     base,
@@ -30,6 +37,14 @@ export class ProblemBox extends AppElement {
       }
       p {
         overflow-wrap: anywhere;
+      }
+      .notice {
+        max-width: none;
+        margin: 0;
+        padding: 8px 18px;
+        border-left: 4px solid var(--accent);
+        border-bottom: 1px solid var(--line);
+        background: var(--panel);
       }
       pre {
         max-height: 200px;

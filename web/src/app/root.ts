@@ -9,7 +9,7 @@ import * as format from '../ui/format.js';
 import { takesKey } from '../ui/typing.js';
 import { VIEWS } from '../views/views.js';
 import { filesOfInput } from '../core/dropped.js';
-import { ACTIONS, keyOf, type Stage } from './actions.js';
+import { ACTIONS, keyName, keyOf, type Stage } from './actions.js';
 import './landing.js';
 import './palette.js';
 import type { KeySheet, Palette } from './palette.js';
@@ -25,12 +25,23 @@ declare global {
 }
 
 export class Root extends AppElement implements Stage {
-  static override properties = { ...AppElement.properties, over: { state: true } };
+  static override properties = { ...AppElement.properties, over: { state: true }, drawer: { state: true } };
   /** Something is dragged over the page. */
   declare over: boolean;
+  /** What is open beside the view where there is no room for all three. */
+  declare drawer: '' | 'tree' | 'facts';
+  private followed: unknown = null;
   constructor() {
     super();
     this.over = false;
+    this.drawer = '';
+  }
+  override willUpdate(): void {
+    const tensor = this.app.selection?.tensor ?? null;
+    if (tensor === this.followed) return;
+    this.followed = tensor;
+    // Whoever chose a tensor wants to see it.
+    if (this.drawer === 'tree') this.drawer = '';
   }
   override connectedCallback(): void {
     super.connectedCallback();
@@ -109,13 +120,20 @@ export class Root extends AppElement implements Stage {
             >`}
         ${this.filterBox()}
         <label class="open">Open…<input id="open-files" type="file" multiple aria-label="open checkpoint files" @change=${this.opened} /></label>
-        <button class="plain" title="command palette (Ctrl+K)" aria-label="⌘K, command palette" @click=${() => this.togglePalette()}>⌘K</button>
-        <button class="plain" title="keys (?)" aria-label="keys" @click=${() => this.toggleKeys()}>?</button>
+        <button class="plain" title="find an action or a tensor" aria-label="${keyName('mod+k')}, command palette" @click=${() => this.togglePalette()}>${keyName('mod+k')}</button>
+        <button class="plain" title="help: views and keys (?)" aria-label="help" @click=${() => this.toggleKeys()}>?</button>
         <button class="plain" title="theme: ${theme()}" aria-label="theme: ${theme()}" @click=${() => (nextTheme(), this.requestUpdate())}>◐</button>
       </header>
       ${model === null || model.sample ? html`<assay-landing .app=${app}></assay-landing>` : nothing}
       <assay-problem .app=${app}></assay-problem>
-      <main>
+      <p class="drawers">
+        ${(['tree', 'facts'] as const).map(
+          (name) => html`<button aria-pressed=${String(this.drawer === name)} @click=${() => (this.drawer = this.drawer === name ? '' : name)}>
+            ${this.drawer === name ? '▾' : '▸'} ${name === 'tree' ? 'Tensors' : html`Facts <span class="muted">${app.selection?.tensor.name ?? ''}</span>`}
+          </button>`,
+        )}
+      </p>
+      <main class=${this.drawer}>
         <assay-tree .app=${app}></assay-tree>
         <section class="centre">
           <div class="tabs" role="tablist" aria-label="views" @keydown=${this.onTabKey}>
@@ -126,6 +144,8 @@ export class Root extends AppElement implements Stage {
                 aria-selected=${String(view.id === app.view)}
                 aria-controls="view"
                 tabindex=${view.id === app.view ? 0 : -1}
+                class=${(view.empty?.(app) ?? '') === '' ? '' : 'empty'}
+                title=${view.empty?.(app) || view.what}
                 @click=${() => app.show(view.id)}
               >
                 ${view.title} <kbd aria-hidden="true">${view.key}</kbd>
@@ -196,14 +216,22 @@ export class Root extends AppElement implements Stage {
         font-weight: 700;
         letter-spacing: 0.02em;
       }
-      .title {
+      header > * {
+        flex: none;
+      }
+      header .title {
+        flex: 0 1 auto;
         min-width: 0;
         overflow: hidden;
         white-space: nowrap;
         text-overflow: ellipsis;
       }
-      .filter {
-        flex: 1;
+      .drawers {
+        display: none;
+        margin: 0;
+      }
+      header .filter {
+        flex: 1 1 auto;
         display: flex;
         gap: 8px;
         align-items: center;
@@ -280,6 +308,10 @@ export class Root extends AppElement implements Stage {
         padding: 2px 7px;
         background: none;
       }
+      .tabs .empty {
+        color: var(--muted);
+        font-style: italic;
+      }
       .tabs button[aria-selected='true'] {
         border-bottom-color: var(--accent);
         font-weight: 600;
@@ -328,19 +360,56 @@ export class Root extends AppElement implements Stage {
           overflow: visible;
         }
         header {
-          flex-wrap: wrap;
+          gap: 8px;
+        }
+        .title .muted {
+          display: none;
+        }
+        header .title {
+          max-width: 30%;
+        }
+        .drawers {
+          display: flex;
+          gap: 8px;
+          max-width: none;
+          padding: 4px 12px;
+          border-bottom: 1px solid var(--line);
+          background: var(--panel);
+        }
+        .drawers button {
+          min-width: 0;
+          overflow: hidden;
+          white-space: nowrap;
+          text-overflow: ellipsis;
         }
         main {
-          grid-template-columns: 1fr;
+          grid-template-columns: minmax(0, 1fr);
         }
-        assay-tree {
-          height: 50vh;
-          border-right: 0;
+        main assay-tree,
+        main assay-facts {
+          display: none;
+          border: 0;
           border-bottom: 1px solid var(--line);
         }
-        assay-facts {
-          border-left: 0;
-          border-top: 1px solid var(--line);
+        main.tree assay-tree {
+          display: flex;
+          height: 45vh;
+        }
+        main.facts assay-facts {
+          display: block;
+          order: -1;
+          max-height: 50vh;
+        }
+        .tabs {
+          position: sticky;
+          top: 0;
+          z-index: 1;
+          background: var(--page);
+        }
+      }
+      @media (max-width: 560px) {
+        header {
+          flex-wrap: wrap;
         }
       }
     `,

@@ -9,6 +9,7 @@ export class StatusBar extends AppElement {
   override render(): TemplateResult {
     const { app } = this;
     const size = (app.model?.info['file_size'] as number | undefined) ?? 0;
+    const again = size > 0 && app.bytesRead > size;
     return html`
       <span role="status">
         ${app.opening !== '' ? html`opening ${app.opening}…` : nothing}
@@ -17,7 +18,9 @@ export class StatusBar extends AppElement {
           return html`<span class="job">${job.title}${done} <button aria-label="cancel ${job.title}" @click=${job.cancel}>cancel</button></span>`;
         })}
       </span>
-      <span class="muted">read ${format.bytes(app.bytesRead)}${size > 0 ? (app.bytesRead <= size ? ` of ${format.bytes(size)}` : `; the file has ${format.bytes(size)}`) : ''}</span>
+      <span class="muted" title=${again ? 'What is looked at once more is read from the file once more: the page keeps little of it in memory.' : nothing}
+        >read ${format.bytes(app.bytesRead)}${size === 0 ? '' : again ? `, parts of the file (${format.bytes(size)}) again` : ` of ${format.bytes(size)}`}</span
+      >
       <span class="muted" title="how this browser lets the page read files">${app.engine.mode === 'worker' ? 'reading in workers' : 'reading in the page'}</span>
       <span class="muted">Nothing leaves this page: the browser enforces it</span>
     `;

@@ -17,8 +17,8 @@ const base = (name: string) => name.slice(name.lastIndexOf('/') + 1);
 const folder = (name: string) => name.slice(0, name.lastIndexOf('/') + 1);
 
 /**
- * The models among the files, at most two: the second is what to compare the first with. Names are paths within what was dropped.
- * None when there are no files.
+ * The models among the files: the second is what to compare the first with. Names are paths within what was dropped. In the order in which
+ * they were chosen; of a folder, where optimizers and the like lie beside weights, the largest first. None when there are no files.
  */
 export function modelsOf(files: readonly ModelFile[]): ModelFiles[] {
   const weights = files.filter((file) => !isBeside(file.name) && !INDEX.test(file.name));
@@ -30,10 +30,9 @@ export function modelsOf(files: readonly ModelFile[]): ModelFiles[] {
     const key = sharded ? `set ${place}` : `file ${file.name}`;
     groups.set(key, [...(groups.get(key) ?? []), file]);
   }
-  return [...groups.values()]
-    .sort((a, b) => total(b) - total(a))
-    .slice(0, 2)
-    .map((group) => (group.length === 1 ? one(group[0]!, files) : set(group, files)));
+  const found = [...groups.values()];
+  if (files.some(({ name }) => name.includes('/'))) found.sort((a, b) => total(b) - total(a));
+  return found.map((group) => (group.length === 1 ? one(group[0]!, files) : set(group, files)));
 }
 
 const total = (group: readonly ModelFile[]) => group.reduce((sum, file) => sum + file.blob.size, 0);

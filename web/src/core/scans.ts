@@ -24,7 +24,7 @@ export interface Verdict {
 const RANK = { clean: 0, unknown: 1, dangerous: 2 };
 
 export const WORDS: Record<Verdict['verdict'], string> = {
-  clean: 'Nothing would run',
+  clean: 'It holds no code: nothing would run',
   unknown: 'Unknown code would run',
   dangerous: 'Dangerous code would run',
 };

@@ -45,6 +45,17 @@ export const base = css`
   button.plain:hover {
     background: var(--hover);
   }
+  button.link {
+    min-height: 24px;
+    padding: 0 2px;
+    color: var(--accent-text);
+    text-decoration: underline;
+  }
+  .term {
+    text-decoration: underline dotted;
+    text-underline-offset: 3px;
+    cursor: help;
+  }
   :focus-visible {
     outline: 2px solid var(--focus);
     outline-offset: 1px;

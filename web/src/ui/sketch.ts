@@ -2,6 +2,9 @@
 // A canvas of an element: drawn at the screen's resolution, again when its size, its data or the theme changes, and as a PNG.
 import type { ReactiveController, ReactiveControllerHost } from 'lit';
 
+/** Height of the line above an exported picture, in CSS pixels. */
+const HEAD = 28;
+
 export interface Size {
   width: number;
   height: number;
@@ -114,10 +117,30 @@ export class Sketch implements ReactiveController {
       if (this.canvas !== null) this.paint(this.canvas, this.ratio);
     });
   }
-  /** As a picture at twice the size, on the page's colour. */
-  async png(): Promise<Blob> {
+  /** As a picture at twice the size, on the page's colour; with a line above that says what it is, and another canvas below, its legend. */
+  async png({ title = '', below }: { title?: string; below?: Sketch } = {}): Promise<Blob> {
+    const parts = [this, ...(below === undefined ? [] : [below])].map((sketch) => {
+      const part = document.createElement('canvas');
+      sketch.paint(part, 2, true);
+      return part;
+    });
     const canvas = document.createElement('canvas');
-    this.paint(canvas, 2, true);
+    const ink = inkOf(this.host);
+    const head = title === '' ? 0 : 2 * HEAD;
+    canvas.width = Math.max(...parts.map(({ width }) => width));
+    canvas.height = head + parts.reduce((sum, { height }) => sum + height, 0);
+    const ctx = canvas.getContext('2d')!;
+    ctx.fillStyle = ink.page;
+    ctx.fillRect(0, 0, canvas.width, canvas.height);
+    ctx.fillStyle = ink.text;
+    ctx.font = ink.font.replace('12px', '26px');
+    ctx.textBaseline = 'middle';
+    ctx.fillText(title, 16, head / 2, canvas.width - 32);
+    let y = head;
+    for (const part of parts) {
+      ctx.drawImage(part, 0, y);
+      y += part.height;
+    }
     return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob === null ? reject(new Error('the picture is too large')) : resolve(blob)), 'image/png'));
   }
   private paint(canvas: HTMLCanvasElement, ratio: number, filled = false): void {

@@ -3,31 +3,18 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
 import { filesOfInput, modelsOf } from '../core/dropped.js';
-import type { Document, Picture, Window } from '../core/protocol.js';
+import { identicalNames, notes, relation, type Changed } from '../core/comparison.js';
+import type { Document, Picture, Tensor, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { csvOf, save, saveJson, saveText } from '../ui/save.js';
 import { Sketch, type Ink, type Size } from '../ui/sketch.js';
 import { MapColors } from './colors.js';
+import { drawLayers } from './compare-draw.js';
 import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
 import { clamped, sliceOf, wheelZoom, whole, windowOf, zoomed, type Space, type Viewport } from './space.js';
 
-interface Changed {
-  name_a: string;
-  name_b: string;
-  dtype_a: string;
-  dtype_b: string;
-  shape_a: number[];
-  shape_b: number[];
-  max_abs: number | null;
-  mean_abs: number | null;
-  rel_l2: number | null;
-  cosine: number | null;
-  changed_elements: number | null;
-  numel: number;
-  rank?: { estimate: number; rows: number; columns: number };
-}
 type Mode = 'a' | 'b' | 'delta';
 const MODES: [Mode, string][] = [
   ['a', 'A'],
@@ -59,6 +46,8 @@ export class CompareView extends AppElement {
   private compared: readonly [OpenModel, OpenModel] | null = null;
   private timer = 0;
   private wanted = 0;
+  /** The tensor that was chosen last, here or elsewhere. */
+  private followed: Tensor | null = null;
   private drag: { x: number; y: number; view: Viewport } | null = null;
   private images = new WeakMap<Picture, { key: string; image: HTMLCanvasElement }>();
   private readonly sketch = new Sketch(
@@ -67,6 +56,7 @@ export class CompareView extends AppElement {
     (ctx, size, ink) => this.draw(ctx, size, ink),
     this.colors.refresh,
   );
+  private readonly colorBar = new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.legend(ctx, size, ink));
 
   constructor() {
     super();
@@ -75,7 +65,6 @@ export class CompareView extends AppElement {
     this.mode = 'delta';
     this.view = { row: 0, col: 0, rows: 1, cols: 1 };
     this.flickers = false;
-    new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.legend(ctx, size, ink));
     new Sketch(this, 'canvas.layers', (ctx, size, ink) => drawLayers(ctx, this.layers, size, ink));
   }
   override disconnectedCallback(): void {
@@ -99,9 +88,13 @@ export class CompareView extends AppElement {
       queueMicrotask(() => void this.compare(model, other));
     }
     const { diff } = this;
+    this.follow();
     return html`
-      <p class="sides"><span><b>A</b> ${model.label}</span> <span><b>B</b> ${other.label}</span> ${this.chooser('Another…')}</p>
-      ${diff === null ? html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${this.picture()} ${this.list(diff)}`}
+      <p class="sides">
+        <span><b>A</b> ${model.label}</span> <span><b>B</b> ${other.label}</span>
+        <button title="what is A becomes B: changes are measured against A" @click=${() => this.app.swap()}>Swap A and B</button> ${this.chooser('Another B…')}
+      </p>
+      ${diff === null ? html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${this.unchanged(diff)} ${this.picture()} ${this.list(diff)}`}
     `;
   }
   private chooser(text: string): TemplateResult {
@@ -120,7 +113,26 @@ export class CompareView extends AppElement {
     if (diff === null || this.compared?.[0] !== a || this.compared[1] !== b) return;
     this.diff = diff;
     const [worst] = diff['changed'] as Changed[];
-    if (values && worst !== undefined) await this.choose(worst);
+    const chosen = this.rowOf(this.app.selection?.tensor.name);
+    this.followed = this.app.selection?.tensor ?? null;
+    if (values && worst !== undefined) await this.choose(chosen ?? worst);
+  }
+  private rowOf(name: string | undefined): Changed | undefined {
+    return (this.diff?.['changed'] as Changed[] | undefined)?.find(({ name_a }) => name_a === name);
+  }
+  /** Of the tensor that is chosen, where there is no change to show. */
+  private unchanged(diff: Document): TemplateResult | typeof nothing {
+    const name = this.app.selection?.tensor.name;
+    if (name === undefined || diff['values_compared'] !== true || this.rowOf(name) !== undefined) return nothing;
+    return html`<p><code>${name}</code> is ${(diff['only_a'] as string[]).includes(name) ? 'in A only' : 'the same in both'}.</p>`;
+  }
+  /** A tensor that is chosen in the tree is shown here too. */
+  private follow(): void {
+    const tensor = this.app.selection?.tensor ?? null;
+    if (this.diff === null || tensor === this.followed) return;
+    this.followed = tensor;
+    const row = this.rowOf(tensor?.name);
+    if (row !== undefined && row !== this.pair?.row) queueMicrotask(() => void this.choose(row));
   }
 
   private structure(diff: Document, model: OpenModel): TemplateResult {
@@ -129,19 +141,21 @@ export class CompareView extends AppElement {
     const identical = diff['identical'] as number;
     const compared = diff['values_compared'] === true;
     const bytes = this.app.tensorBytes + (this.app.other!.info['tensor_bytes'] as number);
+    const same = identicalNames(model.names.names, changed, list('only_a'), identical);
+    const unlike = relation(changed, identical);
     const names = (title: string, all: readonly string[]) => (all.length === 0 ? nothing : html`<details><summary>${format.plural(all.length, 'tensor')} ${title}</summary><ul>${all.slice(0, MOST_ROWS).map((name) => html`<li class="mono">${name}</li>`)}</ul></details>`);
     return html`
       <p class=${changed.length + list('only_a').length + list('only_b').length === 0 ? 'good' : ''}>
         ${compared
           ? html`<b>${format.plural(changed.length, 'tensor')} changed</b>, ${format.exact(identical)} identical`
-          : html`<b>${format.plural(changed.length, 'tensor')}</b> with another shape or dtype; values not compared`}
-        ${list('only_a').length + list('only_b').length === 0 ? ', the same names' : nothing}
-        <button @click=${() => saveJson('diff.json', diff)}>JSON</button>
+          : html`<b>${format.plural(changed.length, 'tensor')}</b> with another shape or dtype; values not compared`}${list('only_a').length + list('only_b').length === 0 ? '; both have the same names' : nothing}
+        <button @click=${() => saveJson(`${this.fileName}.json`, diff)}>JSON</button>
         <button @click=${() => this.saveCsv(changed)}>CSV</button>
       </p>
-      ${names('only in A', list('only_a'))} ${names('only in B', list('only_b'))}
+      ${unlike === '' ? nothing : html`<p class="warning"><b>${unlike}</b></p>`}
+      ${names('only in A', list('only_a'))} ${names('only in B', list('only_b'))} ${names('identical in both', same)}
       ${compared ? nothing : html`<p><button class="primary" @click=${() => void this.compare(model, this.app.other!, true)}>Compare ${format.bytes(bytes)} of values (${this.app.estimate(bytes)})</button></p>`}
-      ${compared && this.layers.length > 1 ? html`<canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
+      ${compared && this.layers.length > 1 ? html`<p class="muted small">Change of each layer, ‖Δ‖ / ‖A‖ of all its tensors together</p><canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
     `;
   }
   private list(diff: Document): TemplateResult {
@@ -150,7 +164,13 @@ export class CompareView extends AppElement {
     return html`<h3>Most changed first</h3>
       <div class="scroll" tabindex="0" role="region" aria-label="changed tensors">
         <table>
-          <tr><th>tensor</th><th class="number">‖Δ‖ / ‖A‖</th><th class="number">cosine</th><th class="number">max |Δ|</th><th class="number">changed</th></tr>
+          <tr>
+            <th>tensor</th>
+            <th class="number" title="length of the change divided by the length of A's tensor: 0 is no change; it is another number when A and B are swapped">‖Δ‖ / ‖A‖</th>
+            <th class="number" title="1 where both point in the same direction, 0 where they have nothing in common">cosine</th>
+            <th class="number" title="the largest change of an element">max |Δ|</th>
+            <th class="number" title="elements that are not the same">changed</th>
+          </tr>
           ${changed.slice(0, MOST_ROWS).map(
             (row) => html`<tr class=${row === this.pair?.row ? 'on' : ''}>
               <td><button class="plain name mono" @click=${() => void this.choose(row)}>${row.name_a}</button>${notes(row) === '' ? nothing : html`<div class="note muted">${notes(row)}</div>`}</td>
@@ -179,7 +199,10 @@ export class CompareView extends AppElement {
       this.view = whole(space);
       this.pair = { row, a, b, nbytes: tensor.nbytes, space, parts: [] };
       this.flicker(false);
+      if (this.app.selection?.tensor.name !== row.name_a) await this.app.select(a);
+      this.followed = this.app.selection?.tensor ?? null;
       await this.updateComplete;
+      this.renderRoot.querySelector('.bar')?.scrollIntoView({ block: 'nearest' });
       await this.look();
     } catch (error) {
       if (this.app.model === model && this.app.other === other) this.app.fail(error, row.name_a);
@@ -227,7 +250,7 @@ export class CompareView extends AppElement {
         <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
         <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
         <button @click=${() => this.move(whole(pair.space))}>Fit</button>
-        <button @click=${() => void this.sketch.png().then((blob) => save(`${pair.row.name_a}.${this.mode}.png`, blob))}>PNG</button>
+        <button @click=${() => void this.savePicture(pair)}>PNG</button>
       </div>
       <canvas
         class="picture"
@@ -352,9 +375,19 @@ export class CompareView extends AppElement {
     event.preventDefault();
     event.stopPropagation();
   };
+  private async savePicture({ row }: Pair): Promise<void> {
+    const [a, b] = this.compared!;
+    const what = { a: `A: ${a.label}`, b: `B: ${b.label}`, delta: `${b.label} − ${a.label}` }[this.mode];
+    save(`${row.name_a}.${this.mode}.png`, await this.sketch.png({ title: `${row.name_a} · ${what}`, below: this.colorBar }));
+  }
+  /** "tuned-vs-base.diff" */
+  private get fileName(): string {
+    const [a, b] = this.compared!;
+    return `${b.label}-vs-${a.label}.diff`;
+  }
   private saveCsv(changed: readonly Changed[]): void {
     const rows = changed.map((row) => [row.name_a, row.name_b, row.rel_l2, row.cosine, row.max_abs, row.mean_abs, row.changed_elements, row.numel, notes(row)]);
-    saveText('diff.csv', csvOf([['name_a', 'name_b', 'rel_l2', 'cosine', 'max_abs', 'mean_abs', 'changed_elements', 'numel', 'note'], ...rows]), 'text/csv');
+    saveText(`${this.fileName}.csv`, csvOf([['name_a', 'name_b', 'rel_l2', 'cosine', 'max_abs', 'mean_abs', 'changed_elements', 'numel', 'note'], ...rows]), 'text/csv');
   }
 
   static override styles = [
@@ -415,8 +448,24 @@ export class CompareView extends AppElement {
       .layers {
         height: 58px;
       }
+      .small {
+        margin: 6px 0 0;
+        font-size: 12px;
+      }
       .scroll {
-        overflow-x: auto;
+        overflow: auto;
+        max-height: max(260px, 42vh);
+      }
+      .scroll table {
+        width: 100%;
+      }
+      .scroll tr:first-child th {
+        position: sticky;
+        top: 0;
+        background: var(--page);
+      }
+      .scroll th[title] {
+        cursor: help;
       }
       .name {
         overflow-wrap: anywhere;
@@ -426,7 +475,6 @@ export class CompareView extends AppElement {
       td .name {
         min-height: 24px;
         padding: 0 4px;
-        white-space: nowrap;
       }
       .note {
         padding-left: 5px;
@@ -448,36 +496,3 @@ export class CompareView extends AppElement {
 customElements.define('assay-compare', CompareView);
 
 const fewer = (value: number | null) => (value === null ? '–' : short(value));
-function notes(row: Changed): string {
-  return [
-    row.dtype_a === row.dtype_b ? '' : `${row.dtype_a} → ${row.dtype_b}`,
-    String(row.shape_a) === String(row.shape_b) ? '' : `${format.shape(row.shape_a)} → ${format.shape(row.shape_b)}`,
-    row.rank === undefined ? '' : `Δ has rank ${row.rank.estimate}`,
-  ].filter((text) => text !== '').join(', ');
-}
-
-/** Relative change by layer, as bars. */
-function drawLayers(ctx: CanvasRenderingContext2D, layers: readonly { layer: number; rel_l2: number | null }[], { width, height }: Size, ink: Ink): void {
-  const most = Math.max(0, ...layers.map(({ rel_l2 }) => rel_l2 ?? 0));
-  const [left, foot] = [46, height - 16];
-  const step = (width - left - 12) / layers.length;
-  ctx.font = ink.mono;
-  ctx.fillStyle = ink.muted;
-  ctx.textAlign = 'right';
-  ctx.fillText(short(most), left - 5, 8);
-  ctx.textAlign = 'center';
-  let last = -Infinity;
-  layers.forEach(({ layer, rel_l2 }, i) => {
-    const x = left + i * step;
-    const tall = most > 0 ? ((rel_l2 ?? 0) / most) * (foot - 4) : 0;
-    ctx.fillStyle = ink.share;
-    ctx.fillRect(x, foot - tall, Math.max(1, step - 2), tall);
-    if (x - last < 26) return;
-    ctx.fillStyle = ink.muted;
-    ctx.fillText(String(layer), x + step / 2, foot + 9);
-    last = x;
-  });
-  ctx.fillStyle = ink.strong;
-  ctx.fillRect(left, foot, width - left - 12, 1);
-  ctx.textAlign = 'start';
-}

@@ -188,7 +188,7 @@ export class ExpertsView extends AppElement {
     this.app.show('tensor');
   }
   private async savePng(): Promise<void> {
-    save(`${this.app.model!.label}.experts.png`, await this.picture.png());
+    save(`${this.app.model!.label}.experts.png`, await this.picture.png(`${this.app.model!.label} · ${EXPERT_STATS[this.stat]} by expert`));
   }
   private saveCsv(): void {
     const rows = this.layers.flatMap((layer) => layer.each.map((one) => [layer.layer ?? layer.prefix, one.expert, one.parameters, one.norm, one.absmax, one.router_norm, expertSign(layer, one.expert).words]));

@@ -26,10 +26,6 @@ export const findingStyles = css`
     color: var(--muted);
     overflow-wrap: anywhere;
   }
-  .finding button {
-    padding: 0 6px;
-    min-height: 24px;
-  }
 `;
 
 export function findingList(app: App, findings: readonly Finding[], advice: Record<string, string> = {}): TemplateResult {
@@ -51,7 +47,7 @@ function one(app: App, finding: Finding, advice: string | undefined): TemplateRe
     <span>${finding.message}${advice === undefined ? nothing : html`<br /><span class="muted">${advice}</span>`}</span>
     <span class="where"
       >${place.join(' · ')}
-      ${finding.tensor === undefined ? nothing : html`<button class="plain" @click=${() => void show(app, finding.tensor!)}>${finding.tensor}</button>`}</span
+      ${finding.tensor === undefined ? nothing : html`<button class="plain link" @click=${() => void show(app, finding.tensor!)}>${finding.tensor}</button>`}</span
     >
   </div>`;
 }

@@ -29,8 +29,8 @@ export class GridPicture {
       this.colors.refresh,
     );
   }
-  png(): Promise<Blob> {
-    return this.sketch.png();
+  png(title: string): Promise<Blob> {
+    return this.sketch.png({ title });
   }
   moveTo(cell: Cell | null): void {
     this.cursor = cell;

@@ -124,11 +124,15 @@ function drawPointed(ctx: CanvasRenderingContext2D, value: number, bins: Bins, p
 function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: HistogramScene, plot: Rect, width: number, ink: Ink): void {
   const { edges } = bins;
   const x = across(bins, plot);
-  let last = -Infinity;
   ctx.textAlign = 'center';
   ctx.font = ink.mono;
-  for (const [label, value] of quantiles) {
-    if (value < edges[0]! || value > edges[edges.length - 1]!) continue;
+  const inside = quantiles.filter(([, value]) => value >= edges[0]! && value <= edges[edges.length - 1]!);
+  const labels = labelsOf(inside.map(([label, value]) => [label, x(value)] as const), width, (text) => ctx.measureText(text).width);
+  for (const { text, middle } of labels) {
+    ctx.fillStyle = ink.text;
+    ctx.fillText(text, middle, plot.y - 13);
+  }
+  for (const [, value] of inside) {
     const at = x(value);
     ctx.strokeStyle = ink.text;
     ctx.setLineDash([2, 3]);
@@ -143,11 +147,23 @@ function drawQuantiles(ctx: CanvasRenderingContext2D, { bins, quantiles }: Histo
     ctx.lineTo(at - 4, plot.y - 4);
     ctx.lineTo(at + 4, plot.y - 4);
     ctx.fill();
-    const half = ctx.measureText(label).width / 2;
-    const middle = Math.min(at, width - half - 1);
-    if (middle - half < last + 4) continue;
-    ctx.fillText(label, middle, plot.y - 13);
-    last = middle + half;
   }
   ctx.textAlign = 'start';
+}
+
+/** Labels above their places; those that would touch are told as one: "p25–p75". */
+export function labelsOf(places: readonly (readonly [label: string, at: number])[], width: number, measure: (text: string) => number): { text: string; middle: number }[] {
+  let groups = places.map(([label, at]) => ({ first: label, last: label, from: at, to: at }));
+  const boxOf = (group: (typeof groups)[number]) => {
+    const text = group.first === group.last ? group.first : `${group.first}–${group.last}`;
+    const half = measure(text) / 2;
+    const middle = Math.max(half + 1, Math.min((group.from + group.to) / 2, width - half - 1));
+    return { text, middle, left: middle - half, right: middle + half };
+  };
+  for (;;) {
+    const at = groups.findIndex((group, i) => i > 0 && boxOf(group).left < boxOf(groups[i - 1]!).right + 4);
+    if (at < 0) return groups.map((group) => boxOf(group)).map(({ text, middle }) => ({ text, middle }));
+    const [a, b] = [groups[at - 1]!, groups[at]!];
+    groups = [...groups.slice(0, at - 1), { first: a.first, last: b.last, from: a.from, to: b.to }, ...groups.slice(at + 1)];
+  }
 }

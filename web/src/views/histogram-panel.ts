@@ -124,13 +124,13 @@ export class HistogramPanel extends AppElement {
           <option value="log" ?selected=${this.scale === 'log'}>log of magnitude</option>
         </select>
         <label><input type="checkbox" .checked=${this.logCounts} @change=${() => (this.logCounts = !this.logCounts)} /> log counts</label>
-        <label><input type="checkbox" .checked=${this.showsTails(census)} @change=${() => (this.tails = !this.showsTails(census))} /> tails</label>
+        <label title="the axis reaches from the least to the largest value, else from the 0.1st to the 99.9th percentile"><input type="checkbox" .checked=${this.showsTails(census)} @change=${() => (this.tails = !this.showsTails(census))} /> to the extremes</label>
         <span class="gap"></span>
         <button @click=${() => void this.savePng()}>PNG</button>
         <button @click=${() => this.saveCsv(census)}>CSV</button>
       </div>
       <canvas role="img" aria-label=${this.words(census)} @pointerdown=${this.onDown} @pointermove=${this.onMove} @pointerup=${this.onUp}></canvas>
-      ${this.brush(census)} ${this.areaBar()} ${this.overlayBar(census)}
+      ${this.overlayBar(census)} ${this.brush(census)} ${this.areaBar()}
       <p class="muted small">${this.words(census)}</p>
     `;
   }
@@ -143,7 +143,7 @@ export class HistogramPanel extends AppElement {
     const [least, most] = [census.values[0], census.values.at(-1)];
     if (outside > 0) odd.push(`${format.plural(outside, 'value')} outside, from ${format.number(least)} to ${format.number(most)}`);
     if (!this.look.exact) return `≈ ${format.exact(census.n)} of ${format.exact(tensor.numel)} values counted, in places evenly spread${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
-    return `${format.exact(census.n)} values, all counted${wide ? ' by their leading 12 bits' : `, ${format.exact(census.values.length)} of them distinct`}${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
+    return `${format.exact(census.n)} values, all counted${wide ? ', those as one that agree in their first 12 bits' : `, ${format.exact(census.values.length)} of them distinct`}${odd.length > 0 ? `; ${odd.join(', ')}` : ''}`;
   }
   private brush(census: Census): TemplateResult {
     const range = this.brushing ?? this.look.range;
@@ -154,14 +154,14 @@ export class HistogramPanel extends AppElement {
     };
     const text = (value: number) => String(Number(value.toPrecision(5)));
     return html`<p class="brush">
-      <select aria-label="light up in the picture" @change=${(e: Event) => this.choose(census, e.target as HTMLSelectElement)}>
-        <option value="">light up…</option>
+      <select aria-label="mark in the picture" title="the picture shows where these values are" @change=${(e: Event) => this.choose(census, e.target as HTMLSelectElement)}>
+        <option value="">mark in the picture…</option>
         ${Object.keys(LIT).map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
       <label>${range?.magnitudes === true ? 'magnitudes' : 'values'} from <input inputmode="decimal" .value=${range === null ? '' : text(range.from)} @change=${change('from')} /></label>
       <label>to <input inputmode="decimal" .value=${range === null ? '' : text(range.to)} @change=${change('to')} /></label>
       ${range === null
-        ? html`<span class="muted">drag over the bars, or a ▼ of the quantiles: the picture shows where</span>`
+        ? html`<span class="muted">or drag over the bars, or a ▼ (percentile): the picture shows where those values are</span>`
         : html`<span role="status">${this.share(census, range)}</span> <button @click=${() => this.light(null)}>Clear</button>`}
     </p>`;
   }
@@ -184,9 +184,9 @@ export class HistogramPanel extends AppElement {
     const { area, areaCensus, view, space } = this.look;
     return html`<p class="brush">
       ${area === null
-        ? html`<button @click=${() => void this.look.chooseArea(windowOf(view, space))}>Compare what is seen with the whole</button>`
+        ? html`<button title="zoom in first: the histogram of the part that is seen is drawn over that of the whole tensor" @click=${() => void this.look.chooseArea(windowOf(view, space))}>Histogram of the part in sight</button>`
         : html`<span class="over" aria-hidden="true"></span> rows ${area.row}–${area.row + area.rows - 1}, columns ${area.col}–${area.col + area.cols - 1}
-            ${areaCensus === null ? nothing : html`<span class="muted">${format.plural(areaCensus.n, 'value')}, as if it had as many as the whole</span>`}
+            ${areaCensus === null ? nothing : html`<span class="muted">${format.plural(areaCensus.n, 'value')}, drawn as high as the whole</span>`}
             <button @click=${() => void this.look.chooseArea(null)}>Clear</button>`}
     </p>`;
   }
@@ -200,11 +200,18 @@ export class HistogramPanel extends AppElement {
     return html`<p class="brush">
       ${count === 0
         ? nothing
-        : html`<label><input type="checkbox" .checked=${shown} @change=${() => overlays.toggle(tensor)} /> <span class="key peer" aria-hidden="true"></span> ${overlays.sampled(tensor) ? '≈ ' : ''}${format.plural(count, 'other layer')} of its role</label>
+        : html`<label><input type="checkbox" .checked=${shown} @change=${() => overlays.toggle(tensor)} /> <span class="key peer" aria-hidden="true"></span> ${overlays.sampled(tensor) ? '≈ ' : ''}${this.peersInWords(count)}</label>
             ${shown ? (known < count ? html`<span class="muted">${known} counted…</span>` : nothing) : html`<span class="muted">reads ${format.bytes(overlays.cost(tensor))}</span>`}`}
-      <button aria-pressed=${String(overlays.isPinned(tensor))} title="keep this histogram beside those of other tensors" @click=${() => overlays.togglePin(tensor, census)}>${overlays.isPinned(tensor) ? 'Unpin' : 'Pin'}</button>
-      ${pins.map((pin) => html`<span class="pin"><span class="key pin${overlays.pins.indexOf(pin)}" aria-hidden="true"></span><span class="mono">${pin.name}</span> <button aria-label="unpin ${pin.name}" @click=${() => this.unpin(pin)}>✕</button></span>`)}
+      <button aria-pressed=${String(overlays.isPinned(tensor))} title="this histogram stays, as a curve, while other tensors are looked at" @click=${() => overlays.togglePin(tensor, census)}>${overlays.isPinned(tensor) ? 'Do not keep this curve' : 'Keep this curve'}</button>
+      ${pins.map((pin) => html`<span class="pin"><span class="key pin${overlays.pins.indexOf(pin)}" aria-hidden="true"></span><span class="mono">${pin.name}</span> <button aria-label="do not keep ${pin.name}" @click=${() => this.unpin(pin)}>✕</button></span>`)}
     </p>`;
+  }
+  /** "the same in 23 other layers"; of experts, which are numbered twice, "24 of 31 others like it". */
+  private peersInWords(count: number): string {
+    const { pattern, peers } = this.app.selection!;
+    const others = peers.length - 1;
+    const some = count < others ? `${count} of ` : '';
+    return pattern.split('.').filter((part) => part === '*').length > 1 ? `${some}${format.plural(others, 'other')} like it` : `the same in ${some}${format.plural(others, 'other layer')}`;
   }
   private unpin({ tensor }: { tensor: number }): void {
     const { model } = this.app;
@@ -269,7 +276,7 @@ export class HistogramPanel extends AppElement {
     this.light(this.brushing);
   };
   private async savePng(): Promise<void> {
-    save(`${this.look.tensor.name}.histogram.png`, await this.sketch.png());
+    save(`${this.look.tensor.name}.histogram.png`, await this.sketch.png({ title: `${this.look.tensor.name} · histogram` }));
   }
   private saveCsv({ values, counts }: Census): void {
     saveText(`${this.look.tensor.name}.census${this.look.exact ? '' : '.sample'}.csv`, csvOf([['value', 'count'], ...Array.from(values, (value, i) => [value, counts[i]!])]), 'text/csv');
@@ -300,7 +307,7 @@ export class HistogramPanel extends AppElement {
       .brush {
         font-size: 13px;
       }
-      .brush input {
+      .brush input[inputmode] {
         width: 84px;
         min-height: 26px;
         border: 1px solid var(--line-strong);

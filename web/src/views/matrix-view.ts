@@ -166,7 +166,7 @@ export class MatrixView extends AppElement {
       <ul>
         ${shown.map(
           ([i]) => html`<li>
-            <button class="plain" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
+            <button class="plain link" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
             ${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}
           </li>`,
         )}
@@ -185,7 +185,7 @@ export class MatrixView extends AppElement {
     this.app.show('tensor');
   }
   private async savePng(): Promise<void> {
-    save(`${this.model!.label}.${this.stat}.png`, await this.picture.png());
+    save(`${this.model!.label}.${this.stat}.png`, await this.picture.png(`${this.model!.label} · ${STATS[this.stat]} by layer`));
   }
   private saveCsv(): void {
     const { roles, values } = this.sheet!;
@@ -212,11 +212,6 @@ export class MatrixView extends AppElement {
         margin: 0;
         padding: 0;
         list-style: none;
-      }
-      li button {
-        min-height: 24px;
-        padding: 0 4px;
-        text-decoration: underline;
       }
     `,
   ];

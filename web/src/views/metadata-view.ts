@@ -40,7 +40,7 @@ export class MetadataView extends AppElement {
     const files = model.info['files'] as { name: string; size: number }[];
     return html`
       <h2>Metadata</h2>
-      <label class="muted">find <input type="search" .value=${this.search} @input=${(event: Event) => (this.search = (event.target as HTMLInputElement).value)} /></label>
+      <label class="muted find">find <input type="search" .value=${this.search} @input=${(event: Event) => (this.search = (event.target as HTMLInputElement).value)} /></label>
       ${entries.length === 0 ? html`<p class="muted">There is none.</p>` : nothing}
       <table>
         ${entries.slice(0, MOST).map(([key, value]) => {
@@ -67,6 +67,18 @@ export class MetadataView extends AppElement {
     css`
       td {
         overflow-wrap: anywhere;
+      }
+      .find {
+        display: block;
+        margin-bottom: 8px;
+      }
+      .find input {
+        min-height: 28px;
+        min-width: 240px;
+        padding: 2px 8px;
+        border: 1px solid var(--line-strong);
+        border-radius: 6px;
+        background: var(--raised);
       }
       .key {
         min-width: 120px;

@@ -110,7 +110,7 @@ export class Overview extends AppElement {
   private code({ scans }: OpenModel): TemplateResult | typeof nothing {
     if (scans === null) return nothing;
     const { verdict, complete, words } = verdictOf(scans);
-    if (verdict === 'clean' && complete) return html`<p class="good">${WORDS.clean} if it were loaded.</p>`;
+    if (verdict === 'clean' && complete) return html`<p class="good">${WORDS.clean} when a program loads it.</p>`;
     return html`<div class="code">
       <b class=${verdict === 'clean' ? 'warning' : 'danger'}>${verdict === 'clean' ? 'Whether something would run is not known: not all of it could be looked at' : `${WORDS[verdict]} if it were loaded`}</b>
       ${words.slice(0, MOST_CALLS).map((what) => html`<p class="mono">${what}</p>`)}
@@ -142,7 +142,7 @@ export class Overview extends AppElement {
     const compared = comparedOf(model.names, model.measured.stats);
     const sampled = about === '' ? '' : ', ≈ from a sample';
     if (compared === 0) return html`<p>No NaN and no infinity${sampled}. <span class="muted">Layers do not repeat: there is nothing to compare them with.</span></p>`;
-    return html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with those of their role in other layers${sampled}.</p>`;
+    return html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with the same tensor of other layers${sampled}.</p>`;
   }
   private standout(one: Standout, about: string): TemplateResult {
     const { tensors } = one;
@@ -229,9 +229,6 @@ export class Overview extends AppElement {
         max-width: 90ch;
       }
       .link {
-        min-height: 24px;
-        padding: 0 2px;
-        text-decoration: underline;
         font-weight: 600;
       }
       .which,

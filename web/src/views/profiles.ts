@@ -21,10 +21,28 @@ export function profileNotes(picture: Picture | undefined, go: (axis: 0 | 1, ind
     ['column', 'columns', picture.cols, 1],
   ];
   const lines = kinds.flatMap(([one, many, profile, axis]) => [
-    ...(profile.hotCount > 0 ? [html`<p><b class="warning">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NAMED).map(({ index, ratio }) => html`<button class="plain" @click=${() => go(axis, index)}>${index} (${ratio.toPrecision(3)}× the median rms)</button>`)}</p>`] : []),
-    ...(profile.deadCount > 0 ? [html`<p><b class="warning">${format.plural(profile.deadCount, `dead ${one}`, `dead ${many}`)}</b> ${profile.dead.slice(0, MOST_NAMED).map((index) => html`<button class="plain" @click=${() => go(axis, index)}>${index}</button>`)} <span class="muted">all zero</span></p>`] : []),
+    ...(profile.hotCount > 0 ? [html`<p><b class="warning">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NAMED).map(({ index, ratio }) => html`<button class="plain link" @click=${() => go(axis, index)}>${index}</button> <span class="muted">${ratio.toPrecision(3)} × the median rms</span> `)}${profile.hotCount > MOST_NAMED ? `and ${format.exact(profile.hotCount - MOST_NAMED)} more` : nothing}</p>`] : []),
+    ...(profile.deadCount > 0 ? [html`<p><b class="warning">${format.plural(profile.deadCount, `dead ${one}`, `dead ${many}`)}</b> ${runs(profile.dead, go, axis, profile.deadCount)} <span class="muted">(all values 0)</span></p>`] : []),
   ]);
   return lines.length === 0 ? nothing : html`<div class="notes">${lines}</div>`;
+}
+
+/** "0–31", "3 7 9 and 12 more", each with a way to its first. */
+function runs(dead: readonly number[], go: (axis: 0 | 1, index: number) => void, axis: 0 | 1, count: number): TemplateResult {
+  const found = runsOf(dead);
+  const shown = found.slice(0, MOST_NAMED);
+  const left = count - shown.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  return html`${shown.map(([from, to]) => html`<button class="plain link" @click=${() => go(axis, from)}>${from === to ? from : `${from}–${to}`}</button> `)}${left > 0 ? `and ${format.exact(left)} more` : nothing}`;
+}
+/** Numbers that follow each other as one: [0, 1, 2, 7] are [0, 2] and [7, 7]. */
+export function runsOf(sorted: readonly number[]): [from: number, to: number][] {
+  const found: [number, number][] = [];
+  for (const n of sorted) {
+    const last = found.at(-1);
+    if (last !== undefined && last[1] + 1 === n) last[1] = n;
+    else found.push([n, n]);
+  }
+  return found;
 }
 
 const usuals = new WeakMap<Float32Array, number>();
@@ -50,10 +68,6 @@ export const profileStyles = css`
     display: flex;
     flex-wrap: wrap;
     gap: 0 18px;
-  }
-  .notes button {
-    min-height: 24px;
-    padding: 0 6px;
   }
   .notes p {
     margin: 0;

@@ -104,8 +104,8 @@ export class RidgeView extends AppElement {
     void this.read();
     const short = shortRoles(roles.roles);
     return html`
-      <div class="bar" role="toolbar" aria-label="ridge">
-        <select aria-label="role" @change=${(e: Event) => this.choose((e.target as HTMLSelectElement).value)}>
+      <div class="bar" role="toolbar" aria-label="histograms by layer">
+        <select aria-label="tensor of each layer" @change=${(e: Event) => this.choose((e.target as HTMLSelectElement).value)}>
           ${roles.roles.map((role, i) => html`<option value=${role} ?selected=${role === this.role}>${short[i]}</option>`)}
         </select>
         <select aria-label="scale of values" @change=${(e: Event) => (this.scale = (e.target as HTMLSelectElement).value as Scale)}>
@@ -114,8 +114,8 @@ export class RidgeView extends AppElement {
           <option value="log" ?selected=${this.scaleNow === 'log'}>log of magnitude</option>
         </select>
         <label><input type="checkbox" .checked=${this.logCounts} @change=${() => (this.logCounts = !this.logCounts)} /> log counts</label>
-        <label><input type="checkbox" .checked=${this.tails} @change=${() => (this.tails = !this.tails)} /> tails</label>
-        <label><input type="checkbox" .checked=${this.normalised} @change=${() => (this.normalised = !this.normalised)} /> each to its height</label>
+        <label title="the axis reaches from the least to the largest value of all layers"><input type="checkbox" .checked=${this.tails} @change=${() => (this.tails = !this.tails)} /> to the extremes</label>
+        <label><input type="checkbox" .checked=${this.normalised} @change=${() => (this.normalised = !this.normalised)} /> all equally high</label>
         <span class="gap"></span>
         <button @click=${() => void this.savePng()}>PNG</button>
         <button @click=${() => this.saveCsv()}>CSV</button>
@@ -280,7 +280,7 @@ export class RidgeView extends AppElement {
     this.app.show('tensor');
   }
   private async savePng(): Promise<void> {
-    save(`${this.role.replaceAll('*', 'n')}.ridge.png`, await this.sketch.png());
+    save(`${this.role.replaceAll('*', 'n')}.ridge.png`, await this.sketch.png({ title: `${this.role} · ${this.model!.label}` }));
   }
   private saveCsv(): void {
     const ridge = this.ridge(this.sketch.size.width);

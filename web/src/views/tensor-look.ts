@@ -36,6 +36,9 @@ export class TensorLook {
   overview: Shown | null = null;
   detail: Shown | null = null;
   numbers: Numbers | null = null;
+  /** Of the upper left of what is seen, when it was asked for. */
+  corner: Numbers | null = null;
+  private readingCorner = false;
   census: Census | null = null;
   area: Window | null = null;
   areaCensus: Census | null = null;
@@ -184,10 +187,22 @@ export class TensorLook {
     if (this.range !== null) await this.hit(this.detail, this.range);
   }
   private async readNumbers(window: Window): Promise<void> {
+    this.numbers = (await this.numbersIn(window)) ?? this.numbers;
+  }
+  private async numbersIn(window: Window): Promise<Numbers | null> {
     const read = await this.ask('window', { ...this.which, window }, 0);
-    if (read === null) return;
+    if (read === null) return null;
     const codes = Array.from({ length: read.values.length }, (_, i) => hexOf(read.codes.subarray(i * read.size, (i + 1) * read.size)));
-    this.numbers = { window, values: read.values, codes, raw: read.codes, size: read.size };
+    return { window, values: read.values, codes, raw: read.codes, size: read.size };
+  }
+  /** The first numbers of what is seen, where all of them are too many. */
+  async readCorner(window: Window): Promise<void> {
+    if (this.readingCorner) return;
+    this.readingCorner = true;
+    const read = await this.numbersIn(window).finally(() => (this.readingCorner = false));
+    if (read === null) return;
+    this.corner = read;
+    this.changed();
   }
   /** One element with its code, also where the picture is coarse. */
   async element(row: number, col: number): Promise<{ value: number; code: Uint8Array } | null> {

@@ -23,7 +23,8 @@ const POOLINGS: [Pooling, string][] = [
   ['rms', 'root mean square'],
   ['zeros', 'share of zeros'],
 ];
-const RANGES = { auto: 'colours: bulk', max: 'colours: all' } as const;
+const RANGES = { auto: 'colours for most values', max: 'colours for all values' } as const;
+const RANGE_HELP = 'most values: the strongest colour is for a large value of the tensor, and a few beyond it look the same; all values: it is for the largest one';
 const TABLE = { rows: 24, cols: 12 };
 
 export class TensorView extends AppElement {
@@ -43,13 +44,13 @@ export class TensorView extends AppElement {
     (ctx, size, ink) => this.draw(ctx, size, ink),
     (size) => this.sized(size),
   );
+  private readonly legend = new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.drawLegend(ctx, size, ink));
 
   constructor() {
     super();
     this.limits = 'auto';
     this.said = '';
     this.table = false;
-    new Sketch(this, 'canvas.legend', (ctx, size, ink) => this.drawLegend(ctx, size, ink));
   }
 
   override render(): TemplateResult {
@@ -88,11 +89,11 @@ export class TensorView extends AppElement {
           ></canvas>
           <canvas class="legend" role="img" aria-label=${this.legendText(look)}></canvas>
           <p class="readout mono" role="status">${this.said === '' ? this.hint(look) : this.said}</p>
+          ${this.table ? this.numbers(look) : nothing}
           <p id="keys" class="hidden">Arrow keys move the cursor, plus and minus zoom, zero shows everything, shift and arrows mark an area.</p>
         </div>
         <assay-histogram .app=${this.app} .look=${look} .revision=${this.revision(look)}></assay-histogram>
       </div>
-      ${this.table ? this.numbers(look) : nothing}
     `;
   }
   /** Something that differs when the histogram has to be drawn again. */
@@ -110,13 +111,13 @@ export class TensorView extends AppElement {
         <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
         <button ?disabled=${look.zoom < 1.001} @click=${() => look.move(whole(look.space))}>Fit</button>
       </span>
-      <select aria-label="what a cell shows" @change=${(e: Event) => void look.setPooling((e.target as HTMLSelectElement).value as Pooling)}>
+      <select aria-label="what a cell shows" title="what a cell of the picture shows of its elements" @change=${(e: Event) => void look.setPooling((e.target as HTMLSelectElement).value as Pooling)}>
         ${POOLINGS.map(([id, text]) => html`<option value=${id} ?selected=${id === look.pooling}>${text}</option>`)}
       </select>
-      <select aria-label="colour range" @change=${(e: Event) => (this.limits = (e.target as HTMLSelectElement).value as keyof typeof RANGES)}>
+      <select aria-label="colour range" title=${RANGE_HELP} @change=${(e: Event) => (this.limits = (e.target as HTMLSelectElement).value as keyof typeof RANGES)}>
         ${Object.entries(RANGES).map(([id, text]) => html`<option value=${id} ?selected=${id === this.limits}>${text}</option>`)}
       </select>
-      <button aria-pressed=${String(this.table)} @click=${() => (this.table = !this.table)}>Table</button>
+      <button aria-pressed=${String(this.table)} title="the numbers of what is seen, from its upper left corner on" @click=${() => this.toggleTable()}>Table</button>
       <button @click=${() => void this.savePicture(look)}>PNG</button>
       <button ?disabled=${look.large} title=${look.large ? 'too large to export from a page: assay dump does it' : 'the whole tensor'} @click=${() => void saveNpy(this.app, tensor)}>.npy</button>
       ${look.large && !look.exact ? html`<button class="primary" @click=${() => void look.readAll()}>Read all ${format.bytes(tensor.nbytes)} (${this.app.estimate(tensor.nbytes)})</button>` : nothing}
@@ -376,20 +377,28 @@ export class TensorView extends AppElement {
   }
   /** The same numbers as a table, for reading aloud and for copying. */
   private numbers(look: TensorLook): TemplateResult {
-    const known = look.numbers;
-    if (known === null) return html`<p class="muted">Zoom in until a cell is an element: its numbers are then listed here.</p>`;
+    const known = look.numbers ?? look.corner;
+    const seen = windowOf(look.view, look.space);
+    if (look.numbers === null && (known?.window.row !== seen.row || known.window.col !== seen.col)) void look.readCorner({ ...seen, rows: Math.min(seen.rows, TABLE.rows), cols: Math.min(seen.cols, TABLE.cols) });
+    if (known === null) return html`<p class="muted">Reading the numbers…</p>`;
     const { window, values } = known;
     const rows = Math.min(window.rows, TABLE.rows);
     const cols = Math.min(window.cols, TABLE.cols);
     return html`<div class="table" tabindex="0" role="region" aria-label="numbers"><table class="mono">
-      <caption>${rows < window.rows || cols < window.cols ? `the first ${rows} rows and ${cols} columns of what is seen` : 'what is seen'}</caption>
+      <caption>${rows < seen.rows || cols < seen.cols ? `the first ${rows} rows and ${cols} columns of what is seen; zoom or drag for others` : 'what is seen'}</caption>
       <tr><th></th>${Array.from({ length: cols }, (_, c) => html`<th scope="col" class="number">${window.col + c}</th>`)}</tr>
       ${Array.from({ length: rows }, (_, r) => html`<tr><th scope="row" class="number">${indexOf(look.tensor.shape, window.row + r, 0).slice(0, -1).join(',')}</th>
         ${Array.from({ length: cols }, (_, c) => html`<td class="number" title=${known.codes[r * window.cols + c]!}>${format.number(values[r * window.cols + c])}</td>`)}</tr>`)}
     </table></div>`;
   }
+  private toggleTable(): void {
+    this.table = !this.table;
+    if (this.table) void this.updateComplete.then(() => this.renderRoot.querySelector('.table')?.scrollIntoView({ block: 'nearest' }));
+  }
   private async savePicture(look: TensorLook): Promise<void> {
-    save(`${look.tensor.name}.png`, await this.picture.png());
+    const { name, dtype, shape } = look.tensor;
+    const part = look.zoom < 1.001 ? '' : ` · ${this.label(look).split('columns, ')[1]!}`;
+    save(`${name}.png`, await this.picture.png({ title: `${name} · ${dtype} ${format.shape(shape)}${part}`, below: this.legend }));
   }
 
   static override styles = [
@@ -468,6 +477,7 @@ export class TensorView extends AppElement {
       }
       .table {
         overflow: auto;
+        max-height: 40vh;
       }
       caption {
         text-align: left;

@@ -7,6 +7,10 @@ export interface View {
   id: string;
   /** On its tab. */
   title: string;
+  /** What it is for, in a line. */
+  what: string;
+  /** Why it has nothing to show of a model; '' where it has. */
+  empty?(app: App): string;
   /** The key that shows it. */
   key: string;
   /** Whether it is about the selected tensor, the whole model, or two models. */
