@@ -61,6 +61,7 @@ struct EndRecord {
   std::uint64_t entries = 0, size = 0, offset = 0;  // claimed
   std::uint64_t directory = 0;                      // where it is
   std::uint64_t prefix = 0;
+  std::optional<std::uint64_t> wide_claimed;  // where the ZIP64 locator says that record is
   Leads leads = Leads::nowhere;
   bool follows_another = false;  // archive, which ends where this one starts
   Findings findings;
@@ -75,6 +76,24 @@ void take_classic(EndRecord& record, const std::byte* p) {
   const bool split = (disk != 0 && disk != 0xffff) || (directory_disk != 0 && directory_disk != 0xffff);
   if (split || (record.entries != 0xffff && load_le<std::uint16_t>(p + 8) != record.entries))
     record.findings.add(Finding(Code::bad_zip, concat("the end record tells of a split archive (disk ", disk, ")"), {.offset = record.at}));
+}
+
+/// A ZIP64 end record or its locator that tells of other disks, where no writer of one file does: torch refuses it.
+void check_one_disk(EndRecord& record, const std::byte* wide, const std::byte* locator) {
+  const std::uint32_t disk = load_le<std::uint32_t>(wide + 16), directory_disk = load_le<std::uint32_t>(wide + 20);
+  const std::uint64_t here = load_le<std::uint64_t>(wide + 24), entries = load_le<std::uint64_t>(wide + 32);
+  if (disk != 0 || directory_disk != 0)
+    record.findings.add(Finding(
+        Code::bad_zip, concat("the ZIP64 end record tells of a split archive (disk ", disk, ", directory on disk ", directory_disk, ")"),
+        {.offset = record.first}));
+  if (here != entries)
+    record.findings.add(Finding(Code::bad_zip, concat("the ZIP64 end record has ", here, " entries on this disk, ", entries, " in all"),
+                                {.offset = record.first}));
+  const std::uint32_t locator_disk = load_le<std::uint32_t>(locator + 4), disks = load_le<std::uint32_t>(locator + 16);
+  if (locator_disk != 0 || disks != 1)
+    record.findings.add(Finding(Code::bad_zip,
+                                concat("the ZIP64 locator tells of a split archive (disk ", locator_disk, " of ", disks, ")"),
+                                {.offset = record.at - kZip64LocatorSize}));
 }
 
 /// Where the ZIP64 end record is: just before its locator, or where the locator says.
@@ -114,6 +133,8 @@ Result<void> take_zip64(EndRecord& record, const Tail& tail) {
   ASSAY_TRY(const ByteBlock wide, tail.at(*found, kZip64EndSize));
   const std::byte* p = wide.view().data();
   record.first = *found;
+  record.wide_claimed = claimed;
+  check_one_disk(record, p, bytes.view().data());
   const auto take = [&](std::uint64_t& number, std::uint64_t value, std::uint64_t unset, std::string_view what) {
     if (number != value && number != unset)
       record.findings.add(Finding(Code::ambiguous_archive,
@@ -218,6 +239,11 @@ Result<EndRecord> read_end_record(const Tail& tail, std::size_t i) {
   take_classic(record, tail.view().data() + i);
   ASSAY_CHECK(take_zip64(record, tail));
   ASSAY_CHECK(place(record, tail));
+  const std::uint64_t wide = record.wide_claimed.value_or(record.first);
+  if (wide != record.first && checked_add(wide, record.prefix) != record.first && !record.findings.has(Code::ambiguous_archive))
+    record.findings.add(Finding(Code::bad_zip,
+                                concat("the ZIP64 locator points at ", wide, ", the ZIP64 end record stands at ", record.first),
+                                {.offset = record.at - kZip64LocatorSize}));
   return record;
 }
 
@@ -320,6 +346,12 @@ std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uin
   const Zip64Extra wide = widen(bytes.slice(i + kEntrySize + name, extra), numbers);
   if (wide == Zip64Extra::missing) bad("lacks the ZIP64 numbers that its entry points to");
   if (wide == Zip64Extra::twice) bad("has two ZIP64 fields; the first is taken");
+  constexpr std::uint16_t kUtf8Name = 0x0800;
+  if ((member.flags & kUtf8Name) != 0 && first_invalid_utf8(member.name) != std::string_view::npos)
+    add_finding(findings, Code::odd_name, [&] {
+      return Finding(Code::odd_name, concat("the name ", quote(member.name), " is marked as UTF-8 and is not; torch.load refuses that"),
+                     {.member = std::string(member.name), .offset = member.entry_offset});
+    });
   member.size = numbers.size;
   member.packed_size = numbers.packed;
   member.header_offset = checked_add(numbers.offset, prefix).value_or(~std::uint64_t{0});
@@ -430,6 +462,13 @@ Result<Directory> salvage_without(const EndRecord* record, const ByteSource& sou
     if (record)
       return fail(
           Error(Code::bad_zip, concat("the end record says the directory is at ", record->offset, ", where none is")).at(record->at));
+    // A first header that is cut, within itself or its name and extra field.
+    ASSAY_TRY(const Tail file, Tail::read(source, 0));
+    ASSAY_TRY(const bool starts, file.signature_at(0, kLocalHeader));
+    if (starts && source.size() <= kLongestLocalHeader)
+      return fail(Error(Code::truncated,
+                        concat("a zip archive that ends within its first member's header, after ", counted(source.size(), "byte", "bytes")))
+                      .at(source.size()));
     return fail(Error(Code::bad_zip, "neither an end record nor a local header is found").at(0));
   }
   directory.findings.add(tell_salvage(directory, record, source.size()));

@@ -386,8 +386,10 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
     return Error(lie ? Code::storage_size_mismatch : Code::out_of_storage, std::move(what)).expected_found(needed, available);
   }
   if (claimed > storage.nbytes && !entry.told && !source_.compares_sizes())
-    tell_sizes(Severity::warning,
-               concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes), entry, storage);
+    tell_sizes(Severity::damage,
+               concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes,
+                      "; torch.load refuses that"),
+               entry, storage);
   const std::uint64_t begin = tensor.storage_offset * bits / 8;
   const auto reserved = is_packed(tensor.dtype) ? checked_add(begin, stored_bytes(tensor)) : std::nullopt;
   const std::uint64_t used = reserved ? std::min(std::max(needed, *reserved), available) : needed;

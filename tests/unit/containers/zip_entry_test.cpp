@@ -112,6 +112,15 @@ TEST(ZipEntry, MembersThatCannotBeThereAreToldOthersRead) {
   EXPECT_EQ(content(bytes, directory->members[1]), noise(20));
 }
 
+TEST(ZipEntry, NamesThatAreNotTheUtf8TheyClaimAreTold) {
+  for (const bool marked : {true, false}) {
+    const auto directory =
+        read(ZipBuilder().add({.name = "a\xff", .data = noise(4), .flags = static_cast<std::uint16_t>(marked ? 0x0800 : 0)}).build());
+    ASSERT_TRUE(directory);
+    EXPECT_EQ(directory->findings.has(Code::odd_name), marked);
+  }
+}
+
 TEST(ZipEntry, TooManyMembersAreRefused) {
   ZipBuilder zip;
   zip.add("a", {}).add("b", {}).add("c", {});

@@ -77,13 +77,13 @@ TEST(TorchBounds, RankIsLimited) {
   EXPECT_TRUE(checkpoint->findings.has(Code::limit_exceeded));
 }
 
-TEST(TorchStorages, AnUnneededClaimIsAWarning) {
+TEST(TorchStorages, AClaimThatNoTensorNeedsIsDamageToo) {
   auto more = open_pickle(dict({{"w", tensor({.storage = storage("0", "1000")})}}));
   ASSERT_TRUE(more);
-  EXPECT_TRUE(more->complete);
+  EXPECT_FALSE(more->complete);
   EXPECT_TRUE(more->find("w")->readable);
   ASSERT_NE(finding(*more, Code::storage_size_mismatch), nullptr);
-  EXPECT_EQ(finding(*more, Code::storage_size_mismatch)->severity, Severity::warning);
+  EXPECT_EQ(finding(*more, Code::storage_size_mismatch)->severity, Severity::damage);
   auto less = open_pickle(dict({{"w", tensor({.storage = storage("0", "2"), .size = tuple({"2"})})}}));
   ASSERT_TRUE(less);
   EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->severity, Severity::note);
