@@ -344,8 +344,9 @@ void Merger::report_shards() {
       unread == 1 && total > static_cast<double>(bytes_) && total < 1e18 ? static_cast<std::uint64_t>(total) - bytes_ : 0;
   for (Shard& shard : shards_) {
     const Where where{.file = std::string(shard.name)};
-    const std::string lost = concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost",
-                                    gone ? concat(" (", grouped(gone), " bytes)") : "", shard.lost.count ? ": " : "", shard.lost.shown());
+    const std::string lost = shard.lost.count == 0 ? std::string("no tensor is lost with it")
+                                                   : concat(counted(shard.lost.count, "tensor is", "tensors are"), " lost",
+                                                            gone ? concat(" (", grouped(gone), " bytes)") : "", ": ", shard.lost.shown());
     std::vector<Fact> facts{{"lost", shard.lost.count}, {"tensors", shard.lost.kept}};
     if (gone) facts.push_back({"bytes", gone});
     if (shard.state == State::missing && plan_.index)

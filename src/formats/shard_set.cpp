@@ -274,7 +274,8 @@ Result<Checkpoint> Folder::open() {
   if (unreadable_index) {
     Finding finding = Finding::from(*unreadable_index);
     finding.severity = Severity::warning;
-    finding.message = concat("the index ", quote(finding.where.file), " cannot be read: ", finding.message);
+    const std::string_view hint = unreadable_index->hint();
+    finding.message = concat("the index ", quote(finding.where.file), " cannot be read: ", finding.message, hint.empty() ? "" : "; ", hint);
     checkpoint->add(std::move(finding));
   }
   note_side_files(*checkpoint);

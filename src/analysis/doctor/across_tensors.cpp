@@ -65,6 +65,103 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
   }
 }
 
+namespace {
+
+/// The factors of what an adapter adds to one weight: where one of them is 0, so is their product.
+struct AdapterModule {
+  std::string_view path;
+  std::uint32_t first;            // tensor
+  std::uint32_t zero = kNone;     // a factor that is all 0
+  bool down = false, up = false;  // of a pair
+  bool rescales = false;          // DoRA's magnitudes act by themselves
+};
+
+struct Half {
+  std::string_view name;
+  bool AdapterModule::* side;
+};
+constexpr Half kHalves[] = {{"lora_A", &AdapterModule::down},           {"lora_B", &AdapterModule::up},
+                            {"lora_down", &AdapterModule::down},        {"lora_up", &AdapterModule::up},
+                            {"lora_embedding_A", &AdapterModule::down}, {"lora_embedding_B", &AdapterModule::up},
+                            {"lora.down", &AdapterModule::down},        {"lora.up", &AdapterModule::up}};
+
+/// Where the words of the adapter begin in a name.
+std::size_t adapter_words(std::string_view name) {
+  // "lora_unet_…" at the front of a name is a place in the model.
+  for (const std::string_view mark : {".lora_", ".lora.", "_lora.", ".hada_w", ".lokr_w", ".alpha", ".dora_scale"})
+    if (const std::size_t at = name.rfind(mark); at != name.npos) return at + 1;
+  return std::ranges::any_of(kHalves, [&](const Half& half) { return name.starts_with(half.name); }) ? 0 : name.npos;
+}
+
+}  // namespace
+
+void check_adapters(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
+  std::map<std::string_view, AdapterModule> modules;
+  for (const Patient& patient : patients) {
+    const std::string_view name = checkpoint.tensors[patient.tensor].name;
+    const std::size_t at = patient.role == TensorRole::adapter || patient.role == TensorRole::scale ? adapter_words(name) : name.npos;
+    if (at == name.npos) continue;
+    const std::string_view path = name.substr(0, at), words = name.substr(at);
+    AdapterModule& module = modules.try_emplace(path, AdapterModule{path, patient.tensor}).first->second;
+    module.rescales = module.rescales || words.find("magnitude") != words.npos || words.find("dora_scale") != words.npos;
+    for (const Half& half : kHalves)
+      if (words.starts_with(half.name)) module.*half.side = true;
+    if (patient.all_zero() && !name.ends_with("bias") && module.zero == kNone) module.zero = patient.tensor;
+  }
+  std::vector<const AdapterModule*> dead, halves;
+  for (const auto& [path, module] : modules) {
+    if (module.zero != kNone && !module.rescales) dead.push_back(&module);
+    else if (module.down != module.up && checkpoint.complete) halves.push_back(&module);
+  }
+  const auto named = [&](std::uint32_t tensor) { return checkpoint.tensors[tensor].name; };
+  for (const AdapterModule* module : halves)
+    chart.share(Code::dead_adapter, Severity::warning, "has no other half: this part of the adapter cannot be applied",
+                "have no other half: these parts of the adapter cannot be applied", module->first);
+  if (dead.size() > 1 && dead.size() == modules.size()) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < dead.size() && i < 100; ++i) names.emplace_back(named(dead[i]->zero));
+    std::string message = concat("the adapter changes nothing: all of its ", dead.size(),
+                                 " modules have a factor that is all 0: ", name_list(names, 3, dead.size()));
+    chart.add(Code::dead_adapter, Severity::warning, std::move(message), "",
+              {{"count", std::uint64_t{dead.size()}}, {"names", std::move(names)}});
+    return;
+  }
+  for (const AdapterModule* module : dead)
+    chart.share(Code::dead_adapter, Severity::warning, "is all 0: this part of the adapter changes nothing",
+                "are all 0: these parts of the adapter change nothing", module->zero);
+}
+
+void tell_ties(const Checkpoint& checkpoint, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ties, Chart& chart) {
+  constexpr std::size_t kSingly = 4, kListed = 100;
+  const auto name = [&](std::uint32_t tensor) { return checkpoint.tensors[tensor].name; };
+  if (ties.size() <= kSingly) {
+    for (const auto& [tensor, to] : ties)
+      chart.add(Code::tied_tensors, Severity::note, concat(quote(name(tensor)), " is tied to ", quote(name(to)), ": both are one storage"),
+                name(tensor), {{"to", std::string(name(to))}});
+    return;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < ties.size() && i < kListed; ++i) names.emplace_back(name(ties[i].first));
+  std::string message =
+      concat(ties.size(), " tensors are tied to others, of whose storages they are a second name: ", name_list(names, 3, ties.size()));
+  chart.add(Code::tied_tensors, Severity::note, std::move(message), "",
+            {{"count", std::uint64_t{ties.size()}}, {"names", std::move(names)}});
+}
+
+namespace {
+
+/// What quantised weights are multiplied by; not the scales of activations, and not zero points, which may be 0.
+bool is_weight_scale(std::string_view name) {
+  constexpr std::string_view kEnds[] = {
+      "weight_scale", "weight_scale_inv", "weight_scale_2", "weight.scales", "qscale_weight", "weight.absmax",
+      "SCB",          "scales",           "_scales",        "weight_scales"};
+  return std::ranges::any_of(kEnds, [&](std::string_view end) {
+    return name.ends_with(end) && (end[0] == '_' || name.size() == end.size() || name[name.size() - end.size() - 1] == '.');
+  });
+}
+
+}  // namespace
+
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
   const auto parent = [](std::string_view name) { return name.substr(0, std::min(name.rfind('.'), name.size())); };
   std::set<std::string_view> scaled;  // modules that have a scale
@@ -72,6 +169,9 @@ void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& pati
     if (tensor.name.substr(tensor.name.rfind('.') + 1).find("scale") != std::string_view::npos) scaled.insert(parent(tensor.name));
   for (const Patient& patient : patients) {
     const Tensor& tensor = checkpoint.tensors[patient.tensor];
+    if (patient.role == TensorRole::scale && patient.all_zero() && is_weight_scale(tensor.name))
+      chart.share(Code::all_zero, Severity::warning, "is all 0: the weights that it scales become 0",
+                  "are all 0: the weights that they scale become 0", patient.tensor);
     const bool eight_bits = tensor.dtype == DType::f8_e4m3 || tensor.dtype == DType::f8_e5m2 || tensor.dtype == DType::f8_e4m3fnuz ||
                             tensor.dtype == DType::f8_e5m2fnuz;
     if (!eight_bits || tensor.shape.size() < 2 || patient.role == TensorRole::scale || scaled.contains(parent(tensor.name))) continue;

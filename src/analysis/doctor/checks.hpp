@@ -60,6 +60,9 @@ void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& ch
 // Across tensors.
 void check_repeats(const Checkpoint& checkpoint, Chart& chart);
 void check_placeholders(const Checkpoint& checkpoint, Chart& chart);
+void check_adapters(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
+/// `ties`: tensors, each with the earlier one that is the same view of the same storage.
+void tell_ties(const Checkpoint& checkpoint, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ties, Chart& chart);
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);

@@ -74,6 +74,8 @@ class Examiner {
       if (options_.watch && !options_.watch(stats.bytes(), stats.bytes())) return checkup_;
       ASSAY_CHECK(tolerate(examine_one(t, stats), checkpoint_.tensors[t]));
     }
+    doctor::check_adapters(checkpoint_, patients_, chart_);
+    doctor::tell_ties(checkpoint_, ties_, chart_);
     doctor::check_scales(checkpoint_, patients_, chart_);
     doctor::check_spread(checkpoint_, patients_, chart_);
     ASSAY_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
@@ -101,9 +103,10 @@ class Examiner {
   Chart chart_;
   Checkup checkup_;
   std::vector<Patient> patients_;
-  std::vector<const Tensor*> chosen_;      // those to measure: of the same views of a storage the first
-  std::vector<std::uint32_t> chosen_of_;   // by tensor, among these; kNone for those without values
-  std::vector<std::uint32_t> patient_of_;  // by chosen tensor; kNone until it was measured
+  std::vector<const Tensor*> chosen_;                          // those to measure: of the same views of a storage the first
+  std::vector<std::uint32_t> chosen_of_;                       // by tensor, among these; kNone for those without values
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ties_;  // each with the first of its view
+  std::vector<std::uint32_t> patient_of_;                      // by chosen tensor; kNone until it was measured
 };
 
 void Examiner::choose() {
@@ -140,6 +143,7 @@ Result<void> Examiner::examine_one(std::uint32_t t, StatsRun& stats) {
     patient.stats = earlier.stats;
     patient.swapped = earlier.swapped;
     patient.tied = true;
+    ties_.emplace_back(t, earlier.tensor);
     ++checkup_.checked;
     patients_.push_back(std::move(patient));
     return {};

@@ -20,12 +20,13 @@ struct Sane {
   DType dtype;
   double odd_below, odd_above;  // as it stands
   double good_from, good_to;    // in the other byte order
+  double good_from_if_small;    // the same where nothing is too large as it stands: what is small may be so by nature
   double odd_share;             // of nonzero values, from which on it is suspicious
   std::size_t least;            // nonzero values looked at
 };
-constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 0.4, 3},   {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 0.4, 8},
-                          {DType::f16, 6.2e-5, 128, 1e-5, 512, 0.2, 64},  {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 0.4, 3},
-                          {DType::i64, 0, 1e12, 1, 4294967296.0, 0.5, 2}, {DType::i32, 0, 16777216, 1, 65536, 0.5, 3}};
+constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 3},       {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 8},
+                          {DType::f16, 6.2e-5, 128, 1e-5, 512, 1.0 / 256, 0.2, 64}, {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 1e-12, 0.4, 3},
+                          {DType::i64, 0, 1e12, 1, 4294967296.0, 1, 0.5, 2},        {DType::i32, 0, 16777216, 1, 65536, 1, 0.5, 3}};
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, T
   const values::Decoder& decoder = values::decoder(tensor.dtype);
   std::vector<std::byte> codes(kStretch * reader.raw_size());
   std::array<double, kStretch> as_is, other;
-  std::size_t nonzero = 0, odd = 0, good = 0;
+  std::size_t nonzero = 0, odd = 0, large = 0, good = 0, good_if_small = 0;
   const std::uint64_t step = std::max<std::uint64_t>(tensor.numel / kStretches, kStretch);
   for (std::uint64_t at = 0; at < tensor.numel; at += step) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kStretch, tensor.numel - at));
@@ -51,10 +52,13 @@ Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, T
       ++nonzero;
       const double plain = std::abs(as_is[i]), swapped = std::abs(other[i]);
       if (!(plain >= sane->odd_below && plain <= sane->odd_above)) ++odd;
+      large += !(plain <= sane->odd_above);
       if (swapped >= sane->good_from && swapped <= sane->good_to) ++good;
+      if (swapped >= sane->good_from_if_small && swapped <= sane->good_to) ++good_if_small;
     }
   }
   if (nonzero < sane->least) return false;
+  if (large == 0) good = good_if_small;
   if (nonzero < kFew) return odd == nonzero && good == nonzero;
   return static_cast<double>(odd) >= sane->odd_share * static_cast<double>(nonzero) && good * 100 >= nonzero * 99;
 }
@@ -93,11 +97,14 @@ Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, 
   ASSAY_TRY(const std::uint64_t first, find_first(checkpoint, tensor, wanted));
   const bool normal = code == Code::inf && patient.role == TensorRole::mask;
   // The imaginary part of a complex value is not what was searched.
-  const std::string where = first < tensor.numel ? concat(", the first at ", place_text(tensor, first)) : std::string();
+  const std::string where =
+      first < tensor.numel && !tensor.shape.empty() ? concat(", the first at ", place_text(tensor, first)) : std::string();
   std::vector<Fact> facts = {{"count", count}};
   if (first < tensor.numel) facts.push_back({"first", first});
   chart.add(code, normal ? Severity::note : Severity::warning,
-            concat(quote(tensor.name), " has ", amount, " among its ", tensor.numel, " values", where), tensor.name, std::move(facts));
+            tensor.numel == 1 ? concat(quote(tensor.name), " is ", code == Code::nan ? "NaN" : "infinite")
+                              : concat(quote(tensor.name), " has ", amount, " among its ", tensor.numel, " values", where),
+            tensor.name, std::move(facts));
   return {};
 }
 
@@ -117,12 +124,7 @@ Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient,
 void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   const bool zero = patient.all_zero();
-  if (patient.role == TensorRole::adapter) {
-    if (zero)
-      chart.share(Code::dead_adapter, Severity::warning, "is all 0: this part of the adapter changes nothing",
-                  "are all 0: these parts of the adapter change nothing", patient.tensor);
-    return;
-  }
+  if (patient.role == TensorRole::adapter) return;  // see check_adapters
   if (dtype_info(tensor.dtype).kind != DTypeKind::real || tensor.numel < 2) return;
   const bool matters = patient.role == TensorRole::weight || patient.role == TensorRole::embedding;
   // A norm that scales by 0 shuts off all behind it; its offset (".bias") may well be 0.

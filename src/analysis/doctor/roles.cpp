@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {In::last_part, "rng_state", TensorRole::state},
     {In::name, "lora_", TensorRole::adapter},
     {In::name, ".lora.", TensorRole::adapter},
+    {In::name, "_lora.", TensorRole::adapter},
     {In::last_part, "hada_w", TensorRole::adapter},
     {In::last_part, "lokr_w", TensorRole::adapter},
     {In::last, "position_ids", TensorRole::index},

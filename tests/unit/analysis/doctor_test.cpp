@@ -156,6 +156,13 @@ TEST(Doctor, KnowsSwappedBytes) {
   // Tiny, but in either order.
   const std::vector<float> tiny = {1e-30f, 3e-31f, 2e-33f, 7e-32f};
   EXPECT_EQ(answer(DType::f32, {4}, tiny.data(), 16), Said{});
+  std::vector<std::uint16_t> small, ones;  // codes of F16: multiples of 6e-8 of either sign; and 1, 0.5 and 2 in the other order
+  for (unsigned i = 0; i < 256; ++i) {
+    small.push_back(static_cast<std::uint16_t>((i % 2 << 15) + i * 7 % 45));
+    ones.push_back(static_cast<std::uint16_t>(i % 3 == 0 ? 0x003c : i % 3 == 1 ? 0x0038 : 0x0040));
+  }
+  EXPECT_EQ(answer(DType::f16, {256}, small.data(), 512), Said{"note subnormal"});
+  EXPECT_EQ(answer(DType::f16, {256}, ones.data(), 512), Said{"warning byte-swapped"});
 }
 
 TEST(Doctor, FindsAdaptersThatDoNothing) {
@@ -167,6 +174,53 @@ TEST(Doctor, FindsAdaptersThatDoNothing) {
   const auto findings = examined(builder);
   ASSERT_EQ(said(findings), Said{"warning dead-adapter"});
   EXPECT_EQ(findings[0].where.tensor, "base_model.model.q.lora_B.weight");
+}
+
+/// A pair of factors; `zero` is the name of the one that is 0.
+CheckpointBuilder adapter_of(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs, std::string_view zero) {
+  CheckpointBuilder builder;
+  for (const auto& [a, b] : pairs)
+    for (const std::string_view name : {a, b}) {
+      if (name.empty()) continue;
+      const bool wide = name == a;
+      const std::vector<std::uint64_t> shape = wide ? std::vector<std::uint64_t>{2, 8} : std::vector<std::uint64_t>{8, 2};
+      if (name.find(zero) != name.npos) builder.add(std::string(name), shape, std::vector<float>(16, -0.0f));
+      else builder.add_random(std::string(name), shape);
+    }
+  return builder;
+}
+
+TEST(Doctor, SaysThatAWholeAdapterDoesNothing) {
+  const auto peft = examined(
+      adapter_of({{"m.q.lora_A.default.weight", "m.q.lora_B.default.weight"}, {"m.k.lora_A.weight", "m.k.lora_B.weight"}}, "lora_B"));
+  ASSERT_EQ(said(peft), Said{"warning dead-adapter"});
+  EXPECT_EQ(peft[0].message, "the adapter changes nothing: all of its 2 modules have a factor that is all 0: 'm.k.lora_B.weight', "
+                             "'m.q.lora_B.default.weight'");
+  const auto kohya = examined(adapter_of(
+      {{"lora_unet_a.lora_down.weight", "lora_unet_a.lora_up.weight"}, {"lora_te_b.lora_down.weight", "lora_te_b.lora_up.weight"}},
+      "lora_down"));
+  ASSERT_EQ(said(kohya), Said{"warning dead-adapter"});
+  const auto diffusers = examined(
+      adapter_of({{"unet.to_q_lora.down.weight", "unet.to_q_lora.up.weight"}, {"unet.k.lora.down.weight", "unet.k.lora.up.weight"}}, "up"));
+  ASSERT_EQ(said(diffusers), Said{"warning dead-adapter"});
+  const auto half = examined(adapter_of({{"m.q.lora_A.weight", "m.q.lora_B.weight"}, {"m.k.lora_A.weight", ""}}, "none"));
+  ASSERT_EQ(said(half), Said{"warning dead-adapter"});
+  EXPECT_EQ(half[0].message, "'m.k.lora_A.weight' has no other half: this part of the adapter cannot be applied");
+  // The magnitudes of DoRA act without the product too.
+  CheckpointBuilder dora = adapter_of({{"m.q.lora_A.weight", "m.q.lora_B.weight"}}, "lora_B");
+  dora.add_random("m.q.lora_magnitude_vector", {8});
+  EXPECT_EQ(said(examined(dora)), Said{});
+}
+
+TEST(Doctor, FindsScalesOfNothing) {
+  CheckpointBuilder builder;
+  builder.add_random("a.weight", {8, 8});
+  builder.add("a.weight_scale", {}, {0.0f});
+  builder.add("a.input_scale", {}, {0.0f});
+  builder.add("a.weight_zero_point", {8, 1}, std::vector<float>(8, 0.0f));
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"warning all-zero"});
+  EXPECT_EQ(findings[0].message, "'a.weight_scale' is all 0: the weights that it scales become 0");
 }
 
 TEST(Doctor, FindsPlaceholders) {
@@ -201,8 +255,15 @@ TEST(Doctor, TellsCopiesFromTies) {
   tie.name = "c.weight";
   builder.made.tensors.push_back(tie);
   const auto findings = examined(builder);
-  ASSERT_EQ(said(findings), Said{"note duplicate-content"});
-  EXPECT_EQ(findings[0].message, "'b.weight' holds the same values as 'a.weight', stored again");
+  ASSERT_EQ(said(findings), (Said{"note tied-tensors", "note duplicate-content"}));
+  EXPECT_EQ(findings[0].message, "'c.weight' is tied to 'a.weight': both are one storage");
+  EXPECT_EQ(findings[1].message, "'b.weight' holds the same values as 'a.weight', stored again");
+  for (int i = 0; i < 5; ++i) {
+    tie.name = builder.made.arena().text(concat("tie", i));
+    builder.made.tensors.push_back(tie);
+  }
+  EXPECT_EQ(examined(builder)[0].message,
+            "6 tensors are tied to others, of whose storages they are a second name: 'c.weight', 'tie0', 'tie1' and 3 more");
 
   CheckpointBuilder layers;
   for (const char* part : {"q.weight", "k.weight"}) {
