@@ -174,11 +174,11 @@ std::vector<Census::Entry> Census::entries() const {
       for (std::size_t code = from; code < from + kStretch; ++code) keep(code, at(code));
     }
   } else {
-    std::vector<std::uint16_t> sorted = few_;
-    sort_stable(sorted);
+    std::vector<std::uint64_t> sorted(few_.begin(), few_.end()), scratch;
+    sort_numbers(sorted, scratch);
     for (std::size_t i = 0, next; i < sorted.size(); i = next) {
       for (next = i + 1; next < sorted.size() && sorted[next] == sorted[i];) ++next;
-      keep(sorted[i], next - i);
+      keep(static_cast<std::size_t>(sorted[i]), next - i);
     }
   }
   return found;

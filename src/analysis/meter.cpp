@@ -2,7 +2,8 @@
 // A block is measured as if nothing was wrong with it: about a pivot, with extremes of codes instead of tests. These tell afterwards
 // whether that was so. If not, the block, which is in the cache by then, is gone through again in the way it needs:
 //   - the mean is far from the pivot: about its own mean;
-//   - values that are not finite, or too large or small for sums of single precision: scaled, without what is not finite, about 0;
+//   - values that are not finite: without them;
+//   - values that are too large or small for sums of single precision: scaled, without what is not finite, about 0;
 //   - what neither can do: in double, value by value.
 #include "analysis/meter.hpp"
 
@@ -67,11 +68,13 @@ double decoded(Real real, const std::byte* code) {
 /// Whether a pivot is further from the mean than the values are from each other.
 bool far_off(const PowerSums& sums, double n) { return sums.s1 * sums.s1 > 0.5 * n * sums.s2; }
 
-/// A pivot of the precision of the values, where sums are of single precision: differences then have few bits, and their sums hardly
-/// a rounding. With other pivots the few values there are would be rounded the same way again and again.
+/// A pivot of the precision of the values: what stands for values that are not finite is then nothing, and where sums are of single
+/// precision, differences have few bits, and their sums hardly a rounding. With other pivots the few values there are would be rounded the
+/// same way again and again.
 double rounded(Real real, double pivot) {
   if (real == Real::bf16) return bf16_to_f32(f32_to_bf16(static_cast<float>(pivot)));
   if (real == Real::f16) return f16_to_f32(f32_to_f16(static_cast<float>(pivot)));
+  if (real == Real::f32) return static_cast<float>(pivot);
   return pivot;
 }
 
@@ -114,8 +117,23 @@ Meter::Meter(Real real, double least_normal)
 
 void Meter::add(std::span<const std::byte> codes) {
   const Subnormals mode(mode_);
-  for (; codes.size() > kBlockBytes; codes = codes.subspan(kBlockBytes)) add_block(codes.data(), kBlockBytes / width_);
-  if (codes.size() >= width_) add_block(codes.data(), codes.size() / width_);
+  while (codes.size() >= width_) {
+    const std::span<const std::byte> now = codes.first(std::min(codes.size(), kBlockBytes));
+    const std::byte *at = now.data(), *ahead = at + kernels::kAheadBytes;
+    const std::size_t n = now.size() / width_;
+    add_block({{&at, &n, &ahead}, n, at});
+    codes = codes.subspan(now.size());
+  }
+}
+
+void Meter::add(const kernels::Runs& codes, std::size_t n) {
+  const Subnormals mode(mode_);
+  Block block{codes, n, nullptr};
+  std::size_t in_rows = 0;
+  for (const std::size_t* count = codes.counts; in_rows < n && *count % kernels::kRunStep == 0; ++count) in_rows += *count;
+  if (in_rows >= n) return add_block(block);
+  const std::byte *at = join(block), *ahead = at;
+  add_block({{&at, &n, &ahead}, n, at});
 }
 
 Tally Meter::tally() const {
@@ -123,7 +141,7 @@ Tally Meter::tally() const {
   if (real_ == Real::f64) exact.emplace(Subnormals::Mode::exact);
   Tally all = done_;
   close(pivoted_, all.moments);
-  close(wild_, all.moments);
+  close(scaled_, all.moments);
   return all;
 }
 
@@ -165,142 +183,125 @@ void Meter::add_constant(std::size_t n, double value) {
   pivoted_.add(n, {times * d, times * square, times * square * d, times * square * square}, {value, value});
 }
 
-void Meter::count_small(const std::byte* codes, std::size_t n, const Extremes& extremes, std::size_t small) {
-  if (small == 0) return;
+/// Magnitudes below 1e-6, subnormal ones and zeros. The loop has told how many are below the larger limit; what is below the smaller one,
+/// or is 0, is counted where there is any.
+void Meter::count_small(Block& block, const Measured& found, Way way) {
+  if (found.small == 0) return;
   if (!kernels::is_float(real_)) {
-    done_.zeros += small;
-    done_.near_zeros += small;
+    done_.zeros += found.small;
+    done_.near_zeros += found.small;
     return;
   }
-  std::uint64_t least = sign_;
-  if (extremes.max_signed >= 0) least = std::min(least, extremes.min_unsigned);
-  if (extremes.max_unsigned >= sign_) least = std::min(least, static_cast<std::uint64_t>(extremes.min_signed) & (sign_ - 1));
-  // `small` of them are below the larger limit; what is below the smaller one, or is 0, is counted where there is any.
-  const std::uint64_t lower = std::min(near_, normal_);
-  const std::size_t zeros = least == 0 ? extremes.max_unsigned == 0 ? small : table_->below[row_](codes, n, 1) : 0;
-  const std::size_t lower_count = least >= lower ? 0 : zeros == small ? small : table_->below[row_](codes, n, lower);
+  std::size_t zeros = found.zeros, lower = found.lower;
+  if (way == Way::tame) {
+    const Extremes& extremes = found.extremes;
+    std::uint64_t least = sign_;
+    if (extremes.max_signed >= 0) least = std::min(least, extremes.min_unsigned);
+    if (extremes.max_unsigned >= sign_) least = std::min(least, static_cast<std::uint64_t>(extremes.min_signed) & (sign_ - 1));
+    const auto below = [&](std::uint64_t limit) { return table_->below[row_](join(block), block.n, limit); };
+    const std::uint64_t lower_limit = std::min(near_, normal_);
+    zeros = least == 0 ? extremes.max_unsigned == 0 ? found.small : below(1) : 0;
+    lower = least >= lower_limit ? 0 : zeros == found.small ? found.small : below(lower_limit);
+  }
   done_.zeros += zeros;
-  done_.near_zeros += near_ > normal_ ? small : lower_count;
-  done_.subnormal += (near_ > normal_ ? lower_count : small) - zeros;
+  done_.near_zeros += near_ > normal_ ? found.small : lower;
+  done_.subnormal += (near_ > normal_ ? lower : found.small) - zeros;
 }
 
-void Meter::add_block(const std::byte* codes, std::size_t n) {
-  // Wild blocks come in swarms.
-  if (wild_last_ && add_wild(codes, n)) return;
-  wild_last_ = false;
-  if (add_tame(codes, n)) return;
-  wild_last_ = add_wild(codes, n);
-  if (!wild_last_) add_finite(codes, n);
+void Meter::count_special(Block& block, const Measured& found) {
+  const std::size_t negative = found.infinities > 0 ? table_->equal[row_](join(block), block.n, sign_ | infinity_) : 0;
+  done_.nan += found.special - found.infinities;
+  done_.neg_inf += negative;
+  done_.pos_inf += found.infinities - negative;
 }
 
-/// Gives what `loop` gives, which takes the thread's mode for subnormal numbers as add() left it or as it must be.
-template <class Loop>
-Measured Meter::flushed(const Loop& loop) const {
-  if (mode_ == Subnormals::Mode::flushed) return loop();
-  const Subnormals flushed(Subnormals::Mode::flushed);
-  return loop();
+const std::byte* Meter::join(Block& block) {
+  if (block.joined) return block.joined;
+  if (!joined_) joined_ = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
+  kernels::join(block.codes, block.n, width_, joined_.get());
+  return block.joined = joined_.get();
 }
 
-/// False, and nothing done, where the block is not for this way.
-bool Meter::add_tame(const std::byte* codes, std::size_t n) {
-  const auto measure = [&] {
-    return flushed([&] { return table_->measure[static_cast<std::size_t>(real_)](codes, n, pivoted_.pivot, std::max(near_, normal_)); });
-  };
-  Measured found = measure();
-  if (any_special(found.extremes)) return false;
+void Meter::add_block(Block block) {
+  // Blocks of one kind come in swarms.
+  const Way last = last_;
+  if (last == Way::scaled && add_scaled(block)) return;
+  if (add_about(block, last == Way::finite ? last : Way::tame)) return;
+  if (last != Way::scaled && add_scaled(block)) return;
+  last_ = Way::tame;
+  add_slowly(join(block), block.n);
+}
+
+/// Small numbers are taken as 0 in the loops: where that matters a block is not measured by them.
+Measured Meter::measured(const Block& block, Way way) const {
+  std::optional<Subnormals> flushed;
+  if (mode_ != Subnormals::Mode::flushed) flushed.emplace(Subnormals::Mode::flushed);
+  const auto kind = static_cast<std::size_t>(real_);
+  const kernels::Below below{std::max(near_, normal_), std::min(near_, normal_)};
+  if (way == Way::tame) return table_->measure[kind](block.codes, block.n, pivoted_.pivot, below.limit);
+  const bool scaled = way == Way::scaled;
+  return table_->wild[kind](block.codes, block.n, scaled ? 0 : pivoted_.pivot, scaled ? scale_ : 1, below);
+}
+
+/// About the pivot. False, and nothing done, where the block is not for this way.
+bool Meter::add_about(Block& block, Way way) {
+  Measured found = measured(block, way);
+  if (way == Way::tame && any_special(found.extremes)) return add_about(block, Way::finite);
+  const std::size_t n = block.n - found.special;
+  if (n == 0) {
+    last_ = way;
+    count_special(block, found);
+    return true;
+  }
   const Range range = range_of(found.extremes);
   const double absmax = std::max(std::abs(range.min), std::abs(range.max));
   if (absmax != 0 && !(absmax >= kLeast && absmax <= kMost)) return false;
   if (range.min == range.max) {
-    count_small(codes, n, found.extremes, found.small);
     add_constant(n, range.min);
-    return true;
-  }
-  const auto too_wild = [&] {
-    const double furthest = std::max(range.max - pivoted_.pivot, pivoted_.pivot - range.min);
-    return kernels::is_fast(real_) && !(furthest >= kFastLeast && furthest <= kFastMost);
-  };
-  if (too_wild()) return false;
-  if (far_off(found.sums, static_cast<double>(n))) {
-    const double pivot = rounded(real_, pivoted_.pivot + found.sums.s1 / static_cast<double>(n));
-    if (pivot != pivoted_.pivot) {
-      close(pivoted_, done_.moments);
-      pivoted_ = {.pivot = pivot};
-      if (too_wild()) return false;
-      found = measure();
+  } else {
+    const auto too_wild = [&] {
+      const double furthest = std::max(range.max - pivoted_.pivot, pivoted_.pivot - range.min);
+      return kernels::is_fast(real_) && !(furthest >= kFastLeast && furthest <= kFastMost);
+    };
+    if (too_wild()) return false;
+    if (far_off(found.sums, static_cast<double>(n))) {
+      const double pivot = rounded(real_, pivoted_.pivot + found.sums.s1 / static_cast<double>(n));
+      if (pivot != pivoted_.pivot) {
+        close(pivoted_, done_.moments);
+        pivoted_ = {.pivot = pivot};
+        if (too_wild()) return false;
+        found = measured(block, way);
+      }
     }
+    pivoted_.add(n, found.sums, range);
   }
-  count_small(codes, n, found.extremes, found.small);
-  pivoted_.add(n, found.sums, range);
+  last_ = found.special > 0 ? Way::finite : Way::tame;
+  count_small(block, found, way);
+  count_special(block, found);
   return true;
 }
 
-/// The same.
-bool Meter::add_wild(const std::byte* codes, std::size_t n) {
+/// About 0 with a scale of its own. The same.
+bool Meter::add_scaled(Block& block) {
   if (!kernels::is_float(real_)) return false;
-  const auto measure = [&] {
-    return flushed([&] {
-      return table_->wild[static_cast<std::size_t>(real_)](codes, n, scale_, std::max(near_, normal_), std::min(near_, normal_));
-    });
-  };
-  Measured found = measure();
-  const std::size_t finite = n - found.special;
-  const Range range = range_of(found.extremes);
-  const double absmax = std::max(std::abs(range.min), std::abs(range.max));
-  if (finite > 0) {
+  Measured found = measured(block, Way::scaled);
+  const std::size_t n = block.n - found.special;
+  if (n > 0) {
+    const Range range = range_of(found.extremes);
+    const double absmax = std::max(std::abs(range.min), std::abs(range.max));
     if (!(absmax >= kLeast && absmax <= kMost)) return false;
     if (kernels::is_fast(real_) && !(absmax * scale_ >= 0x1p-4 && absmax * scale_ <= 0x1p4)) {
       scale_ = std::ldexp(1.0, -std::min(std::ilogb(absmax), 126));  // 2^-127 is no normal float
-      found = measure();
+      found = measured(block, Way::scaled);
     }
-    if (far_off(found.sums, static_cast<double>(finite))) return false;
+    if (far_off(found.sums, static_cast<double>(n))) return false;
     const double once = 1 / scale_, twice = once * once;
-    wild_.add(finite, {found.sums.s1 * once, found.sums.s2 * twice, found.sums.s3 * twice * once, found.sums.s4 * twice * twice}, range);
-    done_.zeros += found.zeros;
-    done_.near_zeros += near_ > normal_ ? found.small : found.lower;
-    done_.subnormal += (near_ > normal_ ? found.lower : found.small) - found.zeros;
+    scaled_.add(n, {found.sums.s1 * once, found.sums.s2 * twice, found.sums.s3 * twice * once, found.sums.s4 * twice * twice}, range);
+    count_small(block, found, Way::scaled);
   }
-  const std::size_t negative = found.infinities > 0 ? table_->equal[row_](codes, n, sign_ | infinity_) : 0;
-  done_.nan += found.special - found.infinities;
-  done_.neg_inf += negative;
-  done_.pos_inf += found.infinities - negative;
+  last_ = Way::scaled;
+  count_special(block, found);
   return true;
-}
-
-/// Copies the finite codes to `kept`, counts the others and gives how many were copied.
-template <class Code>
-std::size_t Meter::keep_finite(const std::byte* codes, std::size_t n, std::byte* kept) {
-  constexpr std::size_t kPart = 64;  // most of them are whole
-  const auto infinity = static_cast<Code>(infinity_);
-  std::size_t finite = 0;
-  for (std::size_t first = 0, count; first < n; first += count, codes += count * sizeof(Code)) {
-    count = std::min(kPart, n - first);
-    if (table_->below[row_](codes, count, infinity_) == count) {
-      std::memcpy(kept + finite * sizeof(Code), codes, count * sizeof(Code));
-      finite += count;
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto code = load_le<Code>(codes + i * sizeof(Code));
-      std::memcpy(kept + finite * sizeof(Code), codes + i * sizeof(Code), sizeof(Code));
-      const auto magnitude = static_cast<Code>(code & kernels::kMagnitude<Code>);
-      finite += magnitude < infinity;
-      done_.nan += magnitude > infinity;
-      done_.pos_inf += code == infinity;
-      done_.neg_inf += magnitude == infinity && code != infinity;
-    }
-  }
-  return finite;
-}
-
-/// Without what is not finite, where there is any: what is left may be as tame as can be.
-void Meter::add_finite(const std::byte* codes, std::size_t n) {
-  if (!kernels::is_float(real_) || table_->below[row_](codes, n, infinity_) == n) return add_slowly(codes, n);
-  const auto kept = std::make_unique_for_overwrite<std::byte[]>(n * width_);
-  const std::size_t finite = width_ == 2   ? keep_finite<std::uint16_t>(codes, n, kept.get())
-                             : width_ == 4 ? keep_finite<std::uint32_t>(codes, n, kept.get())
-                                           : keep_finite<std::uint64_t>(codes, n, kept.get());
-  if (finite > 0 && !add_tame(kept.get(), finite)) add_slowly(kept.get(), finite);
 }
 
 void Meter::add_slowly(const std::byte* codes, std::size_t n) {

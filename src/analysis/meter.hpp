@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "analysis/kernels/kernels.hpp"
@@ -29,6 +30,8 @@ class Meter {
   /// Smaller magnitudes than `least_normal` but 0 are counted as subnormal; 0 for the kind's own.
   explicit Meter(kernels::Real real, double least_normal = 0);
   void add(std::span<const std::byte> codes);
+  /// The next codes where they stand, a block at most.
+  void add(const kernels::Runs& codes, std::size_t n);
   Tally tally() const;
 
  private:
@@ -43,18 +46,24 @@ class Meter {
     void add(std::uint64_t n, const kernels::PowerSums& more, Range range);
   };
 
-  template <class Loop>
-  kernels::Measured flushed(const Loop& loop) const;
-  void add_block(const std::byte* codes, std::size_t n);
-  bool add_tame(const std::byte* codes, std::size_t n);
-  bool add_wild(const std::byte* codes, std::size_t n);
-  template <class Code>
-  std::size_t keep_finite(const std::byte* codes, std::size_t n, std::byte* kept);
-  void add_finite(const std::byte* codes, std::size_t n);
+  /// Codes of one block. `joined` are they in one stretch: a copy where they do not stand so, made when first needed.
+  struct Block {
+    kernels::Runs codes;
+    std::size_t n;
+    const std::byte* joined;
+  };
+  const std::byte* join(Block& block);
+  void add_block(Block block);
+  /// How a block is measured: as if all was well; without what is not finite; so and scaled.
+  enum class Way : std::uint8_t { tame, finite, scaled };
+  bool add_about(Block& block, Way way);
+  bool add_scaled(Block& block);
+  kernels::Measured measured(const Block& block, Way way) const;
   void add_slowly(const std::byte* codes, std::size_t n);
   static void close(const Group& group, Moments& into);
   void add_constant(std::size_t n, double value);
-  void count_small(const std::byte* codes, std::size_t n, const kernels::Extremes& extremes, std::size_t small);
+  void count_small(Block& block, const kernels::Measured& found, Way way);
+  void count_special(Block& block, const kernels::Measured& found);
   bool any_special(const kernels::Extremes& extremes) const;
   Range range_of(const kernels::Extremes& extremes) const;
   double value_of(std::uint64_t code) const;
@@ -67,10 +76,11 @@ class Meter {
   /// outside the loops: the least of the others has a fourth power that is normal.
   kernels::Subnormals::Mode mode_;
   double least_normal_;
-  bool wild_last_ = false;
-  double scale_ = 1;  // of the last wild block
+  Way last_ = Way::tame;
+  double scale_ = 1;  // of the last scaled block
+  std::unique_ptr<std::byte[]> joined_;
   Tally done_;
-  Group pivoted_, wild_;
+  Group pivoted_, scaled_;
 };
 
 }  // namespace assay::analysis

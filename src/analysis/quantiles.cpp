@@ -35,13 +35,54 @@ Quantiles quantiles_of(std::span<const std::pair<double, std::uint64_t>> sorted)
   return found;
 }
 
-QuantileSearch::QuantileSearch(std::size_t code_bytes, CodeOrder order, bool negated, std::span<const Census::Entry> tops)
-    : code_bytes_(code_bytes), bits_(static_cast<unsigned>(8 * code_bytes)), order_(order), negated_(negated) {
+bool CodeKeys::finite(std::uint64_t code) const {
+  const std::uint64_t exponent = bits == 32 ? 0x7f800000 : 0x7ff0000000000000;
+  return order != CodeOrder::floating || (code & exponent) != exponent;
+}
+
+std::uint64_t CodeKeys::of(std::uint64_t code) const {
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1), all = sign | (sign - 1);
+  std::uint64_t key = code;
+  if (order == CodeOrder::floating) key = (code & sign) != 0 ? ~code & all : code | sign;
+  else if (order == CodeOrder::signed_integer) key = code ^ sign;
+  return negated ? ~key & all : key;
+}
+
+std::uint64_t CodeKeys::code_of(std::uint64_t key) const {
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1), all = sign | (sign - 1);
+  if (negated) key = ~key & all;
+  if (order == CodeOrder::floating) return (key & sign) != 0 ? key & ~sign : ~key & all;
+  return order == CodeOrder::signed_integer ? key ^ sign : key;
+}
+
+void CodeKeys::append(std::span<const std::byte> codes, std::vector<std::uint64_t>& keys) const {
+  const std::size_t width = bits / 8, n = codes.size() / width, before = keys.size();
+  keys.resize(before + n);
+  std::uint64_t* to = keys.data() + before;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::byte* p = codes.data() + i * width;
+    const std::uint64_t code = width == 4 ? load_le<std::uint32_t>(p) : load_le<std::uint64_t>(p);
+    *to = of(code);
+    to += finite(code);
+  }
+  keys.resize(static_cast<std::size_t>(to - keys.data()));
+}
+
+std::vector<std::pair<double, std::uint64_t>> CodeKeys::quantiles(std::span<const std::uint64_t> sorted) const {
+  std::vector<std::pair<double, std::uint64_t>> found;
+  if (sorted.empty()) return found;
+  for (const unsigned thousandths : kThousandths)
+    found.emplace_back(thousandths / 1000.0, code_of(sorted[static_cast<std::size_t>(rank_of(sorted.size(), thousandths) - 1)]));
+  return found;
+}
+
+QuantileSearch::QuantileSearch(CodeKeys keys, std::span<const Census::Entry> tops) : keys_(keys) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> cells;  // key, count
   std::uint64_t total = 0;
   for (const auto& [top, count] : tops) {
-    if (special(top)) continue;
-    cells.emplace_back(keyed(static_cast<std::uint64_t>(top) << (bits_ - 16)) >> (bits_ - 16), count);
+    const std::uint64_t code = static_cast<std::uint64_t>(top) << (keys_.bits - 16);
+    if (!keys_.finite(code)) continue;
+    cells.emplace_back(keys_.of(code) >> (keys_.bits - 16), count);
     total += count;
   }
   if (total == 0) return;
@@ -58,31 +99,12 @@ QuantileSearch::QuantileSearch(std::size_t code_bytes, CodeOrder order, bool neg
   set_cells(std::move(chosen));
 }
 
-bool QuantileSearch::special(std::uint16_t top) const {
-  const std::uint16_t exponent = bits_ == 32 ? 0x7f80 : 0x7ff0;
-  return order_ == CodeOrder::floating && (top & exponent) == exponent;
-}
-
-std::uint64_t QuantileSearch::keyed(std::uint64_t code) const {
-  const std::uint64_t sign = std::uint64_t{1} << (bits_ - 1), all = sign | (sign - 1);
-  std::uint64_t key = code;
-  if (order_ == CodeOrder::floating) key = (code & sign) != 0 ? ~code & all : code | sign;
-  else if (order_ == CodeOrder::signed_integer) key = code ^ sign;
-  return negated_ ? ~key & all : key;
-}
-
-std::uint64_t QuantileSearch::unkeyed(std::uint64_t key) const {
-  const std::uint64_t sign = std::uint64_t{1} << (bits_ - 1), all = sign | (sign - 1);
-  if (negated_) key = ~key & all;
-  if (order_ == CodeOrder::floating) return (key & sign) != 0 ? key & ~sign : ~key & all;
-  return order_ == CodeOrder::signed_integer ? key ^ sign : key;
-}
-
 void QuantileSearch::set_cells(std::vector<std::uint64_t> cells) {
   cells_ = std::move(cells);
   cell_of_.assign(kCells, 0);
   for (std::size_t i = cells_.size(); i-- > 0;)
-    cell_of_[static_cast<std::size_t>(unkeyed(cells_[i] << (bits_ - known_)) >> (bits_ - 16))] = static_cast<std::uint8_t>(i + 1);
+    cell_of_[static_cast<std::size_t>(keys_.code_of(cells_[i] << (keys_.bits - known_)) >> (keys_.bits - 16))] =
+        static_cast<std::uint8_t>(i + 1);
 }
 
 QuantileSearch::Pass QuantileSearch::start() const {
@@ -93,23 +115,23 @@ QuantileSearch::Pass QuantileSearch::start() const {
 
 template <class Code>
 void QuantileSearch::count_codes(const std::byte* p, std::size_t n, Pass& pass) const {
-  const unsigned down = bits_ - known_, next = down - 16;
+  const unsigned down = keys_.bits - known_, next = down - 16;
   const std::uint8_t* cell_of = cell_of_.data();
   for (std::size_t i = 0; i < n; ++i) {
     const Code code = load_le<Code>(p + i * sizeof(Code));
     std::size_t cell = cell_of[code >> (8 * sizeof(Code) - 16)];
     if (cell == 0) continue;
-    const std::uint64_t key = keyed(code);
+    const std::uint64_t key = keys_.of(code);
     for (--cell; cell < cells_.size() && cells_[cell] < key >> down;) ++cell;
     if (cell < cells_.size() && cells_[cell] == key >> down) ++pass.counts_[cell * kCells + (key >> next & 0xffff)];
   }
 }
 
 void QuantileSearch::count(std::span<const std::byte> codes, Pass& pass) const {
-  const std::size_t n = codes.size() / code_bytes_;
+  const std::size_t n = codes.size() / (keys_.bits / 8);
   if (pass.since_carry_ + n > std::numeric_limits<std::uint32_t>::max()) pass.carry();
   pass.since_carry_ += n;
-  if (code_bytes_ == 4) count_codes<std::uint32_t>(codes.data(), n, pass);
+  if (keys_.bits == 32) count_codes<std::uint32_t>(codes.data(), n, pass);
   else count_codes<std::uint64_t>(codes.data(), n, pass);
 }
 
@@ -156,7 +178,7 @@ void QuantileSearch::finish(const Pass& pass) {
 
 std::vector<std::pair<double, std::uint64_t>> QuantileSearch::codes() const {
   std::vector<std::pair<double, std::uint64_t>> found;
-  for (const Rank& rank : ranks_) found.emplace_back(rank.p, unkeyed(cells_[rank.cell]));
+  for (const Rank& rank : ranks_) found.emplace_back(rank.p, keys_.code_of(cells_[rank.cell]));
   return found;
 }
 

@@ -21,15 +21,29 @@ Quantiles quantiles_of(std::span<const std::pair<double, std::uint64_t>> sorted)
 /// Which of two codes stands for the smaller number.
 enum class CodeOrder : std::uint8_t { floating, signed_integer, unsigned_integer };
 
+/// Codes of 32 or 64 bits as keys that ascend with their numbers.
+struct CodeKeys {
+  unsigned bits;
+  CodeOrder order;
+  bool negated;  ///< the numbers are those of the codes with the other sign
+
+  std::uint64_t of(std::uint64_t code) const;
+  std::uint64_t code_of(std::uint64_t key) const;
+  bool finite(std::uint64_t code) const;
+  /// Those of finite ones among little-endian codes.
+  void append(std::span<const std::byte> codes, std::vector<std::uint64_t>& keys) const;
+  /// The p of each quantile with its code, of all keys in ascending order.
+  std::vector<std::pair<double, std::uint64_t>> quantiles(std::span<const std::uint64_t> sorted) const;
+};
+
 /// For codes of 32 and 64 bits. A census of their upper 16 bits says in which of its cells each quantile lies; another pass over the
 /// codes counts the next 16 bits in these cells alone, until all bits are known. Memory: 256 KiB for each cell that holds a quantile.
 class QuantileSearch {
  public:
-  /// `negated`: the numbers are those of the codes with the other sign.
-  QuantileSearch(std::size_t code_bytes, CodeOrder order, bool negated, std::span<const Census::Entry> tops);
+  QuantileSearch(CodeKeys keys, std::span<const Census::Entry> tops);
 
   /// Whether another pass is needed.
-  bool open() const { return !ranks_.empty() && known_ < bits_; }
+  bool open() const { return !ranks_.empty() && known_ < keys_.bits; }
   /// Counts of one pass: one worker's. Add those of several workers with merge().
   class Pass {
    public:
@@ -57,15 +71,10 @@ class QuantileSearch {
   };
   template <class Code>
   void count_codes(const std::byte* p, std::size_t n, Pass& pass) const;
-  std::uint64_t keyed(std::uint64_t code) const;  // ascending with the numbers
-  std::uint64_t unkeyed(std::uint64_t key) const;
   void set_cells(std::vector<std::uint64_t> cells);
-  bool special(std::uint16_t top) const;
 
-  std::size_t code_bytes_;
-  unsigned bits_, known_ = 16;  // of a code, and of them known
-  CodeOrder order_;
-  bool negated_;
+  CodeKeys keys_;
+  unsigned known_ = 16;  // upper bits
   std::vector<Rank> ranks_;
   std::vector<std::uint64_t> cells_;   // the known upper bits of keys, ascending
   std::vector<std::uint8_t> cell_of_;  // for the upper 16 bits of a code: 1 + the first cell that begins so, 0 for none

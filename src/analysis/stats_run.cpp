@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor is cut into units of 4 MiB, each measured by itself and merged in their order, whoever measured them. Kinds of up to 16 bits
 // are counted code by code where quantiles are wanted, and everything follows from the counts; of wider ones the counts only say where
-// the quantiles are, and further rounds find them there.
+// the quantiles are, and further rounds find them there, but a few are sorted at once.
 #include "analysis/stats_run.hpp"
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 #include "analysis/meter.hpp"
 #include "analysis/parallel.hpp"
 #include "analysis/quantiles.hpp"
+#include "analysis/run_blocks.hpp"
 #include "analysis/stats_tally.hpp"
 #include "assay/values.hpp"
 #include "base/arith.hpp"
+#include "base/sort.hpp"
 #include "base/try.hpp"
-#include "values/blocks.hpp"
 #include "values/decode.hpp"
 #include "values/storage_order.hpp"
 
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::size_t kBlock = Meter::kBlockBytes / sizeof(double);  // decoded reals
 constexpr std::uint64_t kUnitBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kSorted = 16384;  // elements: a search, which goes through tables of 2^16 counts, is dearer for so few
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20, kSampledFrom = std::uint64_t{16} << 20;  // one in sixteen
 
 /// The kind of the reals a tensor consists of; none where values have to be decoded first.
@@ -76,18 +78,6 @@ bool surely_readable(const Checkpoint& checkpoint, const Tensor& tensor) {
   return numel == tensor.numel && dtype_bits(tensor.dtype) >= 8 && within(tensor.storage_offset, numel, most);
 }
 
-/// Calls fn(codes) for the elements from `first` on, a block that the caches hold at a time; `whole`: when all of them are at hand.
-template <class Fn>
-Result<void> each_block(const TensorReader& reader, std::uint64_t first, std::uint64_t count, bool whole, Fn&& fn) {
-  constexpr std::size_t kCached = 2 * Meter::kBlockBytes;
-  const auto take = [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
-    for (; codes.size() > kCached; codes = codes.subspan(kCached)) fn(codes.first(kCached));
-    fn(codes);
-    return {};
-  };
-  return values::for_each_raw_block(reader, first, count, take, whole ? static_cast<std::size_t>(count) * reader.raw_size() : kCached);
-}
-
 /// Values that have to be decoded to double: quantised ones, wide integers, conjugates.
 Result<void> decode_into(Meter& meter, const TensorReader& reader, std::uint64_t first, std::uint64_t count) {
   const values::Decoder& decoder = values::decoder(reader.tensor().dtype);
@@ -120,11 +110,14 @@ struct StatsRun::Work {
   std::size_t element_bytes() const { return std::max<std::size_t>(values::decoder(tensor().dtype).raw_size, 1); }
   /// Of a real: a complex element has two.
   std::size_t code_bytes() const { return element_bytes() / values::decoder(tensor().dtype).reals; }
+  CodeKeys keys() const { return {static_cast<unsigned>(8 * code_bytes()), order_of(tensor().dtype), tensor().neg}; }
+  void set_quantiles(std::span<const std::pair<double, std::uint64_t>> codes);
 
   values::StorageOrder order;
   std::optional<kernels::Real> real;
   const Quantizer* quantizer = nullptr;
   bool counted = false;   // by a census alone
+  bool sorted = false;    // beside moments, quantiles by sorting the few codes there are
   bool searched = false;  // beside moments, quantiles by a search
   bool whole = true;      // all elements are to be measured
   std::size_t first_unit = 0;
@@ -157,11 +150,24 @@ StatsRun::Work::Work(const Checkpoint& checkpoint, const Tensor& given, const St
   const bool shared_scale = !quantizer || !quantizer->per_channel();
   counted = bits <= 16 && shared_scale && (options.quantiles || !real);
   searched = options.quantiles && !counted && bits > 16 && !quantizer && !own.conj && values::decoder(own.dtype).swap_unit() >= 4;
+  sorted = searched && own.numel <= kSorted;
+  searched = searched && !sorted;
+}
+
+void StatsRun::Work::set_quantiles(std::span<const std::pair<double, std::uint64_t>> codes) {
+  const values::Decoder& decoder = values::decoder(tensor().dtype);
+  for (const auto& [p, code] : codes) {
+    double value;
+    decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
+    stats.quantiles.emplace_back(p, tensor().neg ? -value : value);
+  }
 }
 
 struct StatsRun::Worker {
   std::size_t job = std::numeric_limits<std::size_t>::max();
   std::optional<TensorReader> reader;
+  RunBlocks blocks;
+  std::vector<std::uint64_t> keys, scratch;  // of codes that are sorted
 };
 
 StatsRun::~StatsRun() = default;
@@ -354,11 +360,25 @@ Result<void> StatsRun::measure(Work& work, const Unit& unit, std::size_t number,
   }
   Meter meter(work.real.value_or(kernels::Real::f64), work.quantizer ? kF32Normal : values::decoder(work.tensor().dtype).least_normal);
   if (!work.counted && !work.real) ASSAY_CHECK(decode_into(meter, reader, unit.first, unit.count));
-  if (work.counted || work.real || work.searched) {
-    ASSAY_CHECK(each_block(reader, unit.first, unit.count, whole, [&](std::span<const std::byte> codes) {
-      if (work.real && !work.counted) meter.add(codes);
-      if (census) census->add(codes);
-    }));
+  worker.keys.clear();
+  const auto add = [&](std::span<const std::byte> codes) {
+    if (work.real && !work.counted) meter.add(codes);
+    if (census) census->add(codes);
+    if (work.sorted) work.keys().append(codes, worker.keys);
+  };
+  if (work.real && !work.counted) {
+    const auto runs = values::MappedRuns::of(*checkpoint_, work.tensor(), options_.limits);  // of this unit: they may be gone by the next
+    const bool alone = !census && !work.sorted;
+    if (runs && alone)
+      worker.blocks.for_each(*runs, unit.first, unit.count, [&](const kernels::Runs& codes, std::size_t n) { meter.add(codes, n); });
+    else if (runs) worker.blocks.for_each_joined(*runs, unit.first, unit.count, add);
+    else ASSAY_CHECK(each_full_block(reader, unit.first, unit.count, whole, add));
+  } else if (work.counted || work.searched || work.sorted) {
+    ASSAY_CHECK(each_block(reader, unit.first, unit.count, whole, add));
+  }
+  if (work.sorted) {
+    sort_numbers(worker.keys, worker.scratch);
+    work.set_quantiles(work.keys().quantiles(worker.keys));
   }
   if (!work.counted) {
     work.tallies[number] = meter.tally();
@@ -380,12 +400,7 @@ void StatsRun::finish_round(Work& work) {
   if (all) work.search->finish(*all);
   work.passes.clear();
   if (work.search->open()) return;
-  const values::Decoder& decoder = values::decoder(work.tensor().dtype);
-  for (const auto& [p, code] : work.search->codes()) {
-    double value;
-    decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
-    work.stats.quantiles.emplace_back(p, work.tensor().neg ? -value : value);
-  }
+  work.set_quantiles(work.search->codes());
 }
 
 /// From what the first round has gathered, all or not.
@@ -407,7 +422,7 @@ void StatsRun::conclude(Work& work) {
     else if (stats.numel == 0) stats.distinct = 0;
   } else {
     for (const Tally& tally : work.tallies) total.merge(tally);
-    if (census) work.search.emplace(work.code_bytes(), order_of(work.tensor().dtype), work.tensor().neg, census->entries());
+    if (census) work.search.emplace(work.keys(), census->entries());
   }
   work.censuses.clear();
   work.tallies.clear();

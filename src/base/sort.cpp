@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace assay::detail {
 namespace {
@@ -53,3 +54,24 @@ std::vector<std::size_t> sorted_places(std::size_t n, PlaceLess less, const void
 }
 
 }  // namespace assay::detail
+
+namespace assay {
+
+void sort_numbers(std::span<std::uint64_t> numbers, std::vector<std::uint64_t>& scratch) {
+  std::uint64_t differ = 0;
+  for (const std::uint64_t number : numbers) differ |= number ^ numbers.front();
+  if (scratch.size() < numbers.size()) scratch.resize(numbers.size());
+  std::span<std::uint64_t> from = numbers, to = std::span(scratch).first(numbers.size());
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    if ((differ >> shift & 0xff) == 0) continue;
+    std::size_t places[256] = {};
+    for (const std::uint64_t number : from) ++places[number >> shift & 0xff];
+    std::size_t before = 0;
+    for (std::size_t& place : places) before += std::exchange(place, before);
+    for (const std::uint64_t number : from) to[places[number >> shift & 0xff]++] = number;
+    std::swap(from, to);
+  }
+  if (from.data() != numbers.data()) std::ranges::copy(from, numbers.begin());
+}
+
+}  // namespace assay

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ranges>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,5 +55,9 @@ void sort_stable(Range&& range, Less less = {}, Projection projection = {}) {
   auto order = detail::sorted_places(static_cast<std::size_t>(std::ranges::size(range)), before, &context);
   detail::move_to_places(items, order);
 }
+
+/// Ascending, a byte at a time: where there is nothing to compare but numbers. `scratch` keeps its memory from call to call. Cost: two
+/// passes for each byte in which the numbers differ.
+void sort_numbers(std::span<std::uint64_t> numbers, std::vector<std::uint64_t>& scratch);
 
 }  // namespace assay

@@ -20,6 +20,16 @@ constexpr bool is_float(Real real) { return real < Real::i32; }
 /// from 2^-20 to 2^28, with a relative error of some 1e-7 / sqrt(n / 128).
 constexpr bool is_fast(Real real) { return real == Real::bf16 || real == Real::f16; }
 
+/// Codes that stand in runs, as the rows of a slice do: without a copy they are gone through as one stretch.
+struct Runs {
+  const std::byte* const* begins;
+  const std::size_t* counts;      ///< codes of each run: for the loops multiples of kRunStep, but the last
+  const std::byte* const* ahead;  ///< for each run where memory is asked for as many bytes meanwhile: what comes much later
+};
+inline constexpr std::size_t kRunStep = 32;
+// Memory is asked for bytes so long before they are needed: work and waiting would take turns otherwise.
+inline constexpr std::size_t kAheadBytes = 16384;
+
 /// Of codes as integers of their width, with a sign and without. Of floats they give the largest and the least value of each sign, and
 /// whether there is a zero, an infinity or a NaN, without one comparison of floats.
 struct Extremes {
@@ -30,6 +40,11 @@ struct Extremes {
 /// Of d, d², d³ and d⁴.
 struct PowerSums {
   double s1, s2, s3, s4;
+};
+
+/// Magnitudes below these are counted, the second only by `wild`.
+struct Below {
+  std::uint64_t limit, lower;
 };
 
 struct Measured {
@@ -59,9 +74,10 @@ struct Table {
   const char* name;  ///< of the instruction set
 
   /// d = x - about. The sums mean nothing where a code is not finite.
-  Measured (*measure[kReals])(const std::byte* codes, std::size_t n, double about, std::uint64_t limit);
-  /// d = x * scale, a power of two, and of finite codes alone. Of the extremes `min_signed` is not sought.
-  Measured (*wild[kFloats])(const std::byte* codes, std::size_t n, double scale, std::uint64_t limit, std::uint64_t lower);
+  Measured (*measure[kReals])(const Runs& codes, std::size_t n, double about, std::uint64_t limit);
+  /// d = x - about, or x * scale, a power of two, and of finite codes alone: one of both is idle, 0 or 1, and `about` is a number of the
+  /// kind. Of the extremes `min_signed` is not sought.
+  Measured (*wild[kFloats])(const Runs& codes, std::size_t n, double about, double scale, Below below);
   // By the width of the codes: 2, 4, 8 bytes.
   std::size_t (*below[3])(const std::byte* codes, std::size_t n, std::uint64_t limit);  ///< magnitudes below the limit
   std::size_t (*equal[3])(const std::byte* codes, std::size_t n, std::uint64_t code);
@@ -78,6 +94,9 @@ const Table& reference();
 inline constexpr std::size_t kMostTables = 3;
 std::size_t available(const Table* (&tables)[kMostTables]);
 const Table& best();
+
+/// The first `n` codes of `width` bytes in one stretch.
+void join(const Runs& codes, std::size_t n, std::size_t width, std::byte* out);
 
 /// While it lives, floats of this thread that are too small to be normal are taken and given as 0, or exactly: whatever the program has
 /// chosen, which comes back in the end.

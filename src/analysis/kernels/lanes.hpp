@@ -159,18 +159,47 @@ constexpr Extremes no_extremes() {
   return {std::numeric_limits<Signed>::max(), std::numeric_limits<Signed>::min(), std::numeric_limits<Code>::max(), 0};
 }
 
-/// Magnitudes below these are counted.
-struct Below {
-  std::uint64_t limit, lower;
-};
+/// The code of a number that is of the kind.
+template <Real kReal>
+CodeOf<kReal> code_of(double value) {
+  if constexpr (kReal == Real::bf16) return f32_to_bf16(static_cast<float>(value));
+  else if constexpr (kReal == Real::f16) return f32_to_f16(static_cast<float>(value));
+  else if constexpr (kReal == Real::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  else return std::bit_cast<std::uint64_t>(value);
+}
 
-/// The code that counts in sums: +0 where it is not finite and that matters.
+/// The code that counts in sums: where it is not finite and that matters another one, which adds nothing.
 template <Real kReal, bool kWild>
-CodeOf<kReal> kept(CodeOf<kReal> code) {
+CodeOf<kReal> kept(CodeOf<kReal> code, [[maybe_unused]] CodeOf<kReal> other) {
   using Code = CodeOf<kReal>;
-  if constexpr (kWild) return (code & kMagnitude<Code>) < kInfinity<kReal> ? code : Code{0};
+  if constexpr (kWild) return (code & kMagnitude<Code>) < kInfinity<kReal> ? code : other;
   else return code;
 }
+
+/// A place among codes in runs.
+struct Place {
+  const std::byte* p;
+  const std::byte* ahead;
+  std::size_t left;  ///< codes of this run
+  const Runs* codes;
+  std::size_t number = 0;
+
+  explicit Place(const Runs& of) : p(of.begins[0]), ahead(of.ahead[0]), left(of.counts[0]), codes(&of) {}
+
+  /// On to the next run at the end of one. Precondition: there are codes left.
+  void settle() {
+    if (left > 0) return;
+    ++number;
+    p = codes->begins[number];
+    ahead = codes->ahead[number];
+    left = codes->counts[number];
+  }
+  void pass(std::size_t n, std::size_t width) {
+    p += n * width;
+    ahead += n * width;
+    left -= n;
+  }
+};
 
 /// What one code adds beside the sums.
 template <Real kReal, bool kWild>
@@ -196,11 +225,14 @@ void note(Measured& found, CodeOf<kReal> code, Below below) {
   extremes.max_unsigned = code > extremes.max_unsigned ? code : extremes.max_unsigned;
 }
 
-/// `factor` is `about`, or where wild the scale.
-template <Real kReal, bool kWild>
-NumberOf<kReal> difference(CodeOf<kReal> code, NumberOf<kReal> factor) {
-  if constexpr (kWild) return number<kReal>(code) * factor;
-  else return number<kReal>(code) - factor;
+/// What becomes of a number before its powers are summed; nothing, where the pivot is 0 and the scale 1, as they mostly are.
+enum class Change : std::uint8_t { none, shifted, scaled };
+
+template <Change kChange, class T>
+T changed(T x, T factor) {
+  if constexpr (kChange == Change::shifted) return x - factor;
+  else if constexpr (kChange == Change::scaled) return x * factor;
+  else return x;
 }
 
 }  // namespace assay::analysis::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops as plain as they can be: a row of lanes at a time, so that a compiler may make vectors of them. The vector forms are held to
 // these.
+#include <algorithm>
 #include <cstring>
 
 #include "analysis/kernels/lanes.hpp"
@@ -8,48 +9,61 @@
 namespace assay::analysis::kernels {
 namespace {
 
+template <Real kReal>
+struct Factors {
+  NumberOf<kReal> about, scale;
+  CodeOf<kReal> other;
+};
+
 template <Real kReal, bool kWild, std::size_t kN>
-void add_row(LaneSums<NumberOf<kReal>, kN>& lanes, const std::byte* p, std::size_t n, NumberOf<kReal> factor) {
+void add_row(LaneSums<NumberOf<kReal>, kN>& lanes, const std::byte* p, std::size_t n, const Factors<kReal>& by) {
   using Code = CodeOf<kReal>;
-  for (std::size_t i = 0; i < n; ++i)
-    lanes.add(i, difference<kReal, kWild>(kept<kReal, kWild>(load_le<Code>(p + i * sizeof(Code))), factor));
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto shifted = number<kReal>(kept<kReal, kWild>(load_le<Code>(p + i * sizeof(Code)), by.other)) - by.about;
+    lanes.add(i, kWild ? shifted * by.scale : shifted);
+  }
 }
 
 template <Real kReal, bool kWild>
-Measured measure_by(const std::byte* p, std::size_t n, double by, Below below) {
+Measured measure_by(const Runs& codes, std::size_t n, double about, double scale, Below below) {
   using Code = CodeOf<kReal>;
-  const auto factor = static_cast<NumberOf<kReal>>(by);
+  Factors<kReal> by{static_cast<NumberOf<kReal>>(about), static_cast<NumberOf<kReal>>(scale), 0};
+  if constexpr (kWild) by.other = code_of<kReal>(about);
   Measured found{.sums = {}, .extremes = no_extremes<Code>()};
-  for (std::size_t i = 0; i < n; ++i) note<kReal, kWild>(found, load_le<Code>(p + i * sizeof(Code)), below);
   LaneSums<double, kLanes> wide;
-  if constexpr (is_fast(kReal)) {
-    while (n > 0) {
-      LaneSums<float, kFastLanes> lanes;
-      for (std::size_t row = 0; row < kFastRows && n > 0; ++row) {
-        const std::size_t count = n < kFastLanes ? n : kFastLanes;
-        if (count == kFastLanes) add_row<kReal, kWild>(lanes, p, kFastLanes, factor);
-        else add_row<kReal, kWild>(lanes, p, count, factor);
-        p += count * sizeof(Code);
-        n -= count;
+  constexpr std::size_t kRow = is_fast(kReal) ? kFastLanes : kLanes;
+  LaneSums<float, kFastLanes> fast;
+  std::size_t rows = 0;
+  for (Place at(codes); n > 0;) {
+    at.settle();
+    const std::size_t count = std::min({n, at.left, kRow});
+    for (std::size_t i = 0; i < count; ++i) note<kReal, kWild>(found, load_le<Code>(at.p + i * sizeof(Code)), below);
+    if constexpr (is_fast(kReal)) {
+      if (count == kRow) add_row<kReal, kWild>(fast, at.p, kRow, by);
+      else add_row<kReal, kWild>(fast, at.p, count, by);
+      if (++rows % kFastRows == 0 || count == n) {
+        empty_into<kReal>(wide, fast);
+        fast = {};
       }
-      empty_into<kReal>(wide, lanes);
+    } else {
+      if (count == kRow) add_row<kReal, kWild>(wide, at.p, kRow, by);
+      else add_row<kReal, kWild>(wide, at.p, count, by);
     }
-  } else {
-    for (; n >= kLanes; n -= kLanes, p += kLanes * sizeof(Code)) add_row<kReal, kWild>(wide, p, kLanes, factor);
-    add_row<kReal, kWild>(wide, p, n, factor);
+    at.pass(count, sizeof(Code));
+    n -= count;
   }
   found.sums = folded(wide);
   return found;
 }
 
 template <Real kReal>
-Measured measure(const std::byte* p, std::size_t n, double about, std::uint64_t limit) {
-  return measure_by<kReal, false>(p, n, about, {limit, 0});
+Measured measure(const Runs& codes, std::size_t n, double about, std::uint64_t limit) {
+  return measure_by<kReal, false>(codes, n, about, 1, {limit, 0});
 }
 
 template <Real kReal>
-Measured wild(const std::byte* p, std::size_t n, double scale, std::uint64_t limit, std::uint64_t lower) {
-  return measure_by<kReal, true>(p, n, scale, {limit, lower});
+Measured wild(const Runs& codes, std::size_t n, double about, double scale, Below below) {
+  return measure_by<kReal, true>(codes, n, about, scale, below);
 }
 
 template <class Code>
@@ -103,5 +117,17 @@ constexpr Table kReference = {
 }  // namespace
 
 const Table& reference() { return kReference; }
+
+void join(const Runs& codes, std::size_t n, std::size_t width, std::byte* out) {
+  for (Place at(codes); n > 0;) {
+    at.settle();
+    const std::size_t count = std::min(at.left, n), bytes = count * width;
+    for (std::size_t part = 0; part < bytes; part += 64) __builtin_prefetch(at.ahead + part, 0, 2);
+    std::memcpy(out, at.p, bytes);
+    out += bytes;
+    at.pass(count, width);
+    n -= count;
+  }
+}
 
 }  // namespace assay::analysis::kernels

@@ -29,11 +29,12 @@ struct Notes {
   using D = Tag<Code>;
   using DS = Tag<Signed>;
 
-  hn::Vec<D> min_u, max_u;
+  hn::Vec<D> min_u, max_u, other;  // other: what stands for codes that are not finite
   hn::Vec<DS> min_s, max_s, limit, lower_limit;
   Counter<Code> small, zeros, lower, finite, infinities;
 
-  HWY_INLINE explicit Notes(Below below) {
+  HWY_INLINE Notes(Below below, Code stand_in) {
+    other = hn::Set(D(), stand_in);
     min_u = hn::Set(D(), hwy::LimitsMax<Code>());
     max_u = hn::Zero(D());
     min_s = hn::Set(DS(), hwy::LimitsMax<Signed>());
@@ -58,14 +59,15 @@ struct Notes {
       lower.add(hn::RebindMask(d, hn::Lt(magnitude, lower_limit)));
       infinities.add(hn::RebindMask(d, hn::Eq(magnitude, infinity)));
       min_u = hn::IfThenElse(hn::RebindMask(d, kept), hn::Min(min_u, v), min_u);
+      max_u = hn::IfThenElse(hn::RebindMask(d, kept), hn::Max(max_u, v), max_u);
       max_s = hn::IfThenElse(kept, hn::Max(max_s, s), max_s);
-      v = hn::IfThenElseZero(hn::RebindMask(d, kept), v);
+      v = hn::IfThenElse(hn::RebindMask(d, kept), v, other);
     } else {
       min_u = hn::Min(min_u, v);
+      max_u = hn::Max(max_u, v);
       max_s = hn::Max(max_s, s);
       min_s = hn::Min(min_s, s);
     }
-    max_u = hn::Max(max_u, v);
     return v;
   }
   /// Of `n` codes.
@@ -100,19 +102,31 @@ struct VectorSums {
   }
 };
 
-/// Nothing to do where the pivot is 0 or the scale 1, as they mostly are.
-template <bool kWild, bool kFactor, class V>
-HWY_INLINE V difference_of(V x, V factor) {
-  if constexpr (!kFactor) return x;
-  else if constexpr (kWild) return hn::Mul(x, factor);
-  else return hn::Sub(x, factor);
+template <Change kChange, class V>
+HWY_INLINE V changed_vector(V x, V factor) {
+  if constexpr (kChange == Change::shifted) return hn::Sub(x, factor);
+  else if constexpr (kChange == Change::scaled) return hn::Mul(x, factor);
+  else return x;
 }
 
 /// x where it is finite, 0 elsewhere.
-HWY_INLINE hn::Vec<D64> finite_double(D64 d, hn::Vec<D64> x) {
+HWY_INLINE hn::Vec<D64> finite(D64 d, hn::Vec<D64> x) {
   const hn::RebindToUnsigned<D64> du;
   const auto exponent = hn::Set(du, kInfinity<Real::f64>);
   return hn::IfThenZeroElse(hn::RebindMask(d, hn::Eq(hn::And(hn::BitCast(du, x), exponent), exponent)), x);
+}
+
+HWY_INLINE hn::Vec<D32> finite(D32 d, hn::Vec<D32> x) {
+  const hn::RebindToUnsigned<D32> du;
+  const auto exponent = hn::Set(du, kInfinity<Real::f32>);
+  return hn::IfThenZeroElse(hn::RebindMask(d, hn::Eq(hn::And(hn::BitCast(du, x), exponent), exponent)), x);
+}
+
+/// Of what may not be finite, which adds nothing: 0 before the change, or behind it where that would make it something else.
+template <Change kChange, class D>
+HWY_INLINE hn::Vec<D> changed_finite(D d, hn::Vec<D> x, hn::Vec<D> factor) {
+  if constexpr (kChange == Change::shifted) return finite(d, changed_vector<kChange>(x, factor));
+  else return changed_vector<kChange>(finite(d, x), factor);
 }
 
 /// The kept codes of a row as two vectors of doubles, where a row of 64 bytes is one vector: no value has to be looked at again.
@@ -131,72 +145,88 @@ HWY_INLINE void split_row(V low, V high, hn::Vec<D64>& x, hn::Vec<D64>& y) {
   }
 }
 
-template <Real kReal, bool kWild, bool kFactor, bool kNoting>
-HWY_INLINE void add_rows(const std::byte* p, std::size_t rows, std::size_t from, double factor, Notes<kReal, kWild>& notes,
-                         LaneSums<double, kLanes>& lanes) {
+template <Real kReal, bool kWild, Change kChange, bool kNoting>
+HWY_INLINE void add_rows(const Place& at, std::size_t rows, std::size_t from, double factor, Notes<kReal, kWild>& notes,
+                         VectorSums<D64>& low, VectorSums<D64>& high) {
   using Code = CodeOf<kReal>;
   constexpr std::size_t kRow = kLanes * sizeof(Code);
   const D64 d;
   const Tag<Code> dc;
   const std::size_t step = hn::Lanes(d);
   const auto factors = hn::Set(d, factor);
-  VectorSums<D64> low, high;
-  for (std::size_t row = 0; row < rows; ++row, p += kRow) {
+  const std::byte *p = at.p, *ahead = at.ahead;
+  for (std::size_t row = 0; row < rows; ++row, p += kRow, ahead += kRow) {
     hn::Vec<D64> x, y;
     if constexpr (kNoting)
-      for (std::size_t at = 0; at < kRow; at += 64) __builtin_prefetch(p + kAhead + at, 0, 2);
+      for (std::size_t part = 0; part < kRow; part += 64) __builtin_prefetch(ahead + part, 0, 2);
     if constexpr (kWild && kNoting && kLongVectors) {
-      const auto low = notes.add(hn::LoadU(dc, as<Code>(p)));
-      const auto high = kRow > 64 ? notes.add(hn::LoadU(dc, as<Code>(p + kRow - 64))) : low;
-      split_row<kReal>(low, high, x, y);
+      const auto front = notes.add(hn::LoadU(dc, as<Code>(p)));
+      const auto back = kRow > 64 ? notes.add(hn::LoadU(dc, as<Code>(p + kRow - 64))) : front;
+      split_row<kReal>(front, back, x, y);
+      x = changed_vector<kChange>(x, factors);
+      y = changed_vector<kChange>(y, factors);
     } else {
       if constexpr (kNoting)
-        for (std::size_t at = 0; at < kRow; at += hn::Lanes(dc) * sizeof(Code)) notes.add(hn::LoadU(dc, as<Code>(p + at)));
+        for (std::size_t part = 0; part < kRow; part += hn::Lanes(dc) * sizeof(Code)) notes.add(hn::LoadU(dc, as<Code>(p + part)));
       x = load_doubles<kReal>(d, p + from * sizeof(Code));
       y = load_doubles<kReal>(d, p + (from + step) * sizeof(Code));
-      if constexpr (kWild) {
-        x = finite_double(d, x);
-        y = finite_double(d, y);
-      }
+      x = kWild ? changed_finite<kChange>(d, x, factors) : changed_vector<kChange>(x, factors);
+      y = kWild ? changed_finite<kChange>(d, y, factors) : changed_vector<kChange>(y, factors);
     }
-    low.add(difference_of<kWild, kFactor>(x, factors));
-    high.add(difference_of<kWild, kFactor>(y, factors));
+    low.add(x);
+    high.add(y);
   }
-  hn::StoreU(low.s1, d, lanes.s1 + from);
-  hn::StoreU(low.s2, d, lanes.s2 + from);
-  hn::StoreU(low.s3, d, lanes.s3 + from);
-  hn::StoreU(low.s4, d, lanes.s4 + from);
-  hn::StoreU(high.s1, d, lanes.s1 + from + step);
-  hn::StoreU(high.s2, d, lanes.s2 + from + step);
-  hn::StoreU(high.s3, d, lanes.s3 + from + step);
-  hn::StoreU(high.s4, d, lanes.s4 + from + step);
+}
+
+HWY_INLINE void store_sums(const VectorSums<D64>& sums, LaneSums<double, kLanes>& lanes, std::size_t from) {
+  const D64 d;
+  hn::StoreU(sums.s1, d, lanes.s1 + from);
+  hn::StoreU(sums.s2, d, lanes.s2 + from);
+  hn::StoreU(sums.s3, d, lanes.s3 + from);
+  hn::StoreU(sums.s4, d, lanes.s4 + from);
+}
+
+/// Calls fn(place, rows) for the `rows` rows of `width` codes from `at` on, run by run, and moves `at` behind them.
+template <class Code, class Fn>
+HWY_INLINE void each_rows(Place& at, std::size_t rows, std::size_t width, const Fn& fn) {
+  while (rows > 0) {
+    at.settle();
+    const std::size_t now = std::min(rows, at.left / width);
+    fn(at, now);
+    at.pass(now * width, sizeof(Code));
+    rows -= now;
+  }
 }
 
 /// Two vectors of lanes at a time: where vectors are short, the codes, which are in the nearest cache by then, are gone through again.
-template <Real kReal, bool kWild, bool kFactor>
-Measured measure_wide_by(const std::byte* p, std::size_t n, double factor, Below below) {
+template <Real kReal, bool kWild, Change kChange>
+Measured measure_wide_by(const Runs& codes, std::size_t n, double factor, Below below, CodeOf<kReal> other) {
   using Code = CodeOf<kReal>;
   const std::size_t step = 2 * hn::Lanes(D64()), rows = n / kLanes;
   Measured found{.sums = {}, .extremes = no_extremes<Code>()};
-  Notes<kReal, kWild> notes(below);
+  Notes<kReal, kWild> notes(below, other);
   Unset<LaneSums<double, kLanes>> unset;
   LaneSums<double, kLanes>& lanes = unset.it;
-  add_rows<kReal, kWild, kFactor, true>(p, rows, 0, factor, notes, lanes);
-  for (std::size_t from = step; from < kLanes; from += step) add_rows<kReal, kWild, kFactor, false>(p, rows, from, factor, notes, lanes);
+  Place at(codes);
+  for (std::size_t from = 0; from < kLanes; from += step) {
+    VectorSums<D64> low, high;
+    at = Place(codes);
+    each_rows<Code>(at, rows, kLanes, [&](const Place& place, std::size_t now) HWY_ATTR {
+      if (from == 0) add_rows<kReal, kWild, kChange, true>(place, now, from, factor, notes, low, high);
+      else add_rows<kReal, kWild, kChange, false>(place, now, from, factor, notes, low, high);
+    });
+    store_sums(low, lanes, from);
+    store_sums(high, lanes, from + step / 2);
+  }
   if (rows > 0) notes.write(found, rows * kLanes);
-  for (std::size_t i = rows * kLanes; i < n; ++i) {
-    const Code code = load_le<Code>(p + i * sizeof(Code));
+  if (n % kLanes != 0) at.settle();
+  for (std::size_t i = 0; i < n % kLanes; ++i) {
+    const Code code = load_le<Code>(at.p + i * sizeof(Code));
     note<kReal, kWild>(found, code, below);
-    lanes.add(i % kLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), factor));
+    lanes.add(i, changed<kChange>(number<kReal>(kept<kReal, kWild>(code, other)), factor));
   }
   found.sums = folded(lanes);
   return found;
-}
-
-HWY_INLINE hn::Vec<D32> finite_float(D32 d, hn::Vec<D32> x) {
-  const hn::RebindToUnsigned<D32> du;
-  const auto exponent = hn::Set(du, kInfinity<Real::f32>);
-  return hn::IfThenZeroElse(hn::RebindMask(d, hn::Eq(hn::And(hn::BitCast(du, x), exponent), exponent)), x);
 }
 
 /// Adds lanes of float, two for each lane of double; the first time there is nothing to add to.
@@ -210,49 +240,54 @@ HWY_INLINE void widen_into(bool first, double* lanes, hn::Vec<D32> a, hn::Vec<D3
   hn::StoreU(first ? high : hn::Add(hn::LoadU(d64, lanes + half), high), d64, lanes + half);
 }
 
-template <Real kReal, bool kWild, bool kFactor, bool kNoting>
-HWY_INLINE void add_fast_rows(const std::byte* p, std::size_t rows, std::size_t from, float factor, Notes<kReal, kWild>& notes,
+template <Real kReal, bool kWild, Change kChange, bool kNoting>
+HWY_INLINE void add_fast_rows(const Place& at, std::size_t rows, std::size_t from, float factor, Notes<kReal, kWild>& notes,
                               VectorSums<D32>& low, VectorSums<D32>& high) {
   constexpr std::size_t kRow = kFastLanes * 2;
   const D32 d;
   const Tag<std::uint16_t> dc;
   const auto factors = hn::Set(d, factor);
-  for (std::size_t row = 0; row < rows; ++row, p += kRow) {
+  const std::byte *p = at.p, *ahead = at.ahead;
+  for (std::size_t row = 0; row < rows; ++row, p += kRow, ahead += kRow) {
     hn::Vec<D32> x, y;
-    if constexpr (kNoting) __builtin_prefetch(p + kAhead, 0, 2);
+    if constexpr (kNoting) __builtin_prefetch(ahead, 0, 2);
     if constexpr (kWild && kNoting && kLongVectors) {
       split_codes<kReal>(notes.add(hn::LoadU(dc, as<std::uint16_t>(p))), x, y);
+      x = changed_vector<kChange>(x, factors);
+      y = changed_vector<kChange>(y, factors);
     } else {
       if constexpr (kNoting)
-        for (std::size_t at = 0; at < kFastLanes; at += hn::Lanes(dc)) notes.add(hn::LoadU(dc, as<std::uint16_t>(p) + at));
+        for (std::size_t part = 0; part < kFastLanes; part += hn::Lanes(dc)) notes.add(hn::LoadU(dc, as<std::uint16_t>(p) + part));
       load_floats<kReal>(p, from, x, y);
-      if constexpr (kWild) {
-        x = finite_float(d, x);
-        y = finite_float(d, y);
-      }
+      x = kWild ? changed_finite<kChange>(d, x, factors) : changed_vector<kChange>(x, factors);
+      y = kWild ? changed_finite<kChange>(d, y, factors) : changed_vector<kChange>(y, factors);
     }
-    low.add(difference_of<kWild, kFactor>(x, factors));
-    high.add(difference_of<kWild, kFactor>(y, factors));
+    low.add(x);
+    high.add(y);
   }
 }
 
-template <Real kReal, bool kWild, bool kFactor>
-Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, Below below) {
+template <Real kReal, bool kWild, Change kChange>
+Measured measure_fast_by(const Runs& codes, std::size_t n, double factor, Below below, std::uint16_t other) {
   const std::size_t step = hn::Lanes(D32());
   const auto single = static_cast<float>(factor);
   Measured found{.sums = {}, .extremes = no_extremes<std::uint16_t>()};
-  Notes<kReal, kWild> notes(below);
+  Notes<kReal, kWild> notes(below, other);
   Unset<LaneSums<double, kLanes>> unset;
   LaneSums<double, kLanes>& wide = unset.it;
   const std::size_t in_rows = n / kFastLanes * kFastLanes;
   bool first = true;
-  while (n > 0) {
+  for (Place begin(codes); n > 0; first = false) {
     const std::size_t count = std::min(n, kFastLanes * kFastRows), rows = count / kFastLanes;
     Unset<LaneSums<float, kFastLanes>> lanes;  // only written where a row is not full
+    Place at = begin;
     for (std::size_t from = 0; from < kLanes; from += step) {
       VectorSums<D32> low, high;
-      if (from == 0) add_fast_rows<kReal, kWild, kFactor, true>(p, rows, from, single, notes, low, high);
-      else add_fast_rows<kReal, kWild, kFactor, false>(p, rows, from, single, notes, low, high);
+      at = begin;
+      each_rows<std::uint16_t>(at, rows, kFastLanes, [&](const Place& place, std::size_t now) HWY_ATTR {
+        if (from == 0) add_fast_rows<kReal, kWild, kChange, true>(place, now, from, single, notes, low, high);
+        else add_fast_rows<kReal, kWild, kChange, false>(place, now, from, single, notes, low, high);
+      });
       if (count % kFastLanes == 0) {
         widen_into(first, wide.s1 + from, low.s1, high.s1);
         widen_into(first, wide.s2 + from, low.s2, high.s2);
@@ -267,38 +302,39 @@ Measured measure_fast_by(const std::byte* p, std::size_t n, double factor, Below
     }
     if (count % kFastLanes != 0) {
       if (first) wide = {};
-      for (std::size_t i = rows * kFastLanes; i < count; ++i) {
-        const auto code = load_le<std::uint16_t>(p + i * 2);
+      at.settle();
+      for (std::size_t i = 0; i < count % kFastLanes; ++i) {
+        const auto code = load_le<std::uint16_t>(at.p + i * 2);
         note<kReal, kWild>(found, code, below);
-        lanes.it.add(i % kFastLanes, difference<kReal, kWild>(kept<kReal, kWild>(code), single));
+        lanes.it.add(i, changed<kChange>(number<kReal>(kept<kReal, kWild>(code, other)), single));
       }
       empty_into<kReal>(wide, lanes.it);
     }
     n -= count;
-    p += count * 2;
-    first = false;
+    begin = at;
   }
   if (in_rows > 0) notes.write(found, in_rows);
   found.sums = folded(wide);
   return found;
 }
 
-template <Real kReal, bool kWild>
-Measured measure_by(const std::byte* p, std::size_t n, double factor, Below below) {
-  const bool idle = factor == (kWild ? 1 : 0);
-  if constexpr (is_fast(kReal))
-    return idle ? measure_fast_by<kReal, kWild, false>(p, n, factor, below) : measure_fast_by<kReal, kWild, true>(p, n, factor, below);
-  else return idle ? measure_wide_by<kReal, kWild, false>(p, n, factor, below) : measure_wide_by<kReal, kWild, true>(p, n, factor, below);
+template <Real kReal, bool kWild, Change kChange>
+Measured measure_by(const Runs& codes, std::size_t n, double factor, Below below, CodeOf<kReal> other = 0) {
+  if constexpr (is_fast(kReal)) return measure_fast_by<kReal, kWild, kChange>(codes, n, factor, below, other);
+  else return measure_wide_by<kReal, kWild, kChange>(codes, n, factor, below, other);
 }
 
 template <Real kReal>
-Measured measure(const std::byte* p, std::size_t n, double about, std::uint64_t limit) {
-  return measure_by<kReal, false>(p, n, about, {limit, 0});
+Measured measure(const Runs& codes, std::size_t n, double about, std::uint64_t limit) {
+  if (about == 0) return measure_by<kReal, false, Change::none>(codes, n, 0, {limit, 0});
+  return measure_by<kReal, false, Change::shifted>(codes, n, about, {limit, 0});
 }
 
 template <Real kReal>
-Measured wild(const std::byte* p, std::size_t n, double scale, std::uint64_t limit, std::uint64_t lower) {
-  return measure_by<kReal, true>(p, n, scale, {limit, lower});
+Measured wild(const Runs& codes, std::size_t n, double about, double scale, Below below) {
+  if (scale != 1) return measure_by<kReal, true, Change::scaled>(codes, n, scale, below);
+  if (about == 0) return measure_by<kReal, true, Change::none>(codes, n, 0, below);
+  return measure_by<kReal, true, Change::shifted>(codes, n, about, below, code_of<kReal>(about));
 }
 
 template <class Code>

@@ -36,8 +36,7 @@ using Tag = hn::CappedTag<Code, 64 / sizeof(Code)>;
 
 constexpr bool kLongVectors = HWY_TARGET == HWY_AVX3;  // of 64 bytes
 
-// Rows of memory are asked for this far ahead: work and waiting would take turns otherwise.
-constexpr std::size_t kAhead = 16384;
+constexpr std::size_t kAhead = kAheadBytes;
 
 /// Lanes of true, counted. At most as many rounds as a lane can hold.
 template <class Code>

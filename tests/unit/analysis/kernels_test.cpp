@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #ifdef __SSE2__
@@ -112,11 +114,13 @@ TEST(Kernels, AgreeWithTheReferenceBitByBit) {
         SCOPED_TRACE(testing::Message() << all[t]->name << ' ' << n << " codes, temper " << temper << ", shift " << shift);
         for (const Real real : kAll) {
           const auto r = static_cast<std::size_t>(real);
+          const std::byte* ahead = codes;
+          const kernels::Runs whole{&codes, &n, &ahead};
           for (const double about : {0.0, 0.5})
-            expect_same(all[0]->measure[r](codes, n, about, 0x3587), all[t]->measure[r](codes, n, about, 0x3587));
+            expect_same(all[0]->measure[r](whole, n, about, 0x3587), all[t]->measure[r](whole, n, about, 0x3587));
           if (!kernels::is_float(real)) continue;
-          for (const double scale : {1.0, 0x1p-100})
-            expect_same(all[0]->wild[r](codes, n, scale, 0x3587, 0x80), all[t]->wild[r](codes, n, scale, 0x3587, 0x80));
+          for (const auto& [about, scale] : {std::pair{0.0, 1.0}, {0.0, 0x1p-100}, {0.5, 1.0}})
+            expect_same(all[0]->wild[r](whole, n, about, scale, {0x3587, 0x80}), all[t]->wild[r](whole, n, about, scale, {0x3587, 0x80}));
         }
         for (int width = 0; width < 3; ++width) {
           for (const std::uint64_t limit : {1u, 0x80u, 0x3587u})
@@ -124,6 +128,46 @@ TEST(Kernels, AgreeWithTheReferenceBitByBit) {
           EXPECT_EQ(all[0]->equal[width](codes, n, 0), all[t]->equal[width](codes, n, 0));
         }
         if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Kernels, CodesInRunsAreAsOneStretch) {
+  std::mt19937_64 random(8);
+  for (const std::size_t run : {32u, 64u, 96u, 4096u, 4128u}) {
+    for (const std::size_t n : {1u, 40u, 100u, 4096u, 5000u, 16384u}) {
+      for (const std::size_t head : {run, std::size_t{32}}) {
+        const Bytes bytes = bytes_of(random, n % 3 == 0 ? 0 : 1, n * 8);
+        for (const Real real : kAll) {
+          // Each run by itself.
+          const std::size_t width = kernels::code_bytes(real);
+          std::vector<Bytes> parts;
+          for (std::size_t done = 0; done < n; done += parts.size() == 1 ? head : run) {
+            const std::size_t count = std::min(parts.empty() ? head : run, n - done);
+            parts.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(done * width),
+                               bytes.begin() + static_cast<std::ptrdiff_t>((done + count) * width));
+          }
+          std::vector<const std::byte*> begins;
+          std::vector<std::size_t> counts;
+          for (const Bytes& part : parts) {
+            begins.push_back(part.data());
+            counts.push_back(part.size() / width);
+          }
+          const std::byte* codes = bytes.data();
+          const kernels::Runs whole{&codes, &n, &codes}, apart{begins.data(), counts.data(), begins.data()};
+          Bytes joined(n * width);
+          kernels::join(apart, n, width, joined.data());
+          ASSERT_TRUE(std::equal(joined.begin(), joined.end(), bytes.begin()));
+          for (const Table* table : tables()) {
+            SCOPED_TRACE(testing::Message() << table->name << ' ' << n << " codes in runs of " << run << ", the first " << head);
+            const auto r = static_cast<std::size_t>(real);
+            expect_same(table->measure[r](whole, n, 0.5, 0x3587), table->measure[r](apart, n, 0.5, 0x3587));
+            if (!kernels::is_float(real)) continue;
+            expect_same(table->wild[r](whole, n, 0, 1, {0x3587, 0x80}), table->wild[r](apart, n, 0, 1, {0x3587, 0x80}));
+            if (testing::Test::HasFailure()) return;
+          }
+        }
       }
     }
   }

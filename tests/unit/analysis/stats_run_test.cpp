@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <optional>
 #include <random>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,6 +86,45 @@ class Reluctant final : public ByteSource {
   std::shared_ptr<ByteSource> file_;
   const bool* in_place_;
 };
+
+TEST(StatsRun, ViewsAreMeasuredAsTheirCopies) {
+  // Rows whose runs are long and short, whole vectors and not, and that begin anywhere.
+  std::mt19937_64 random(32);
+  std::normal_distribution<float> normal(0.5f, 0.02f);
+  constexpr std::size_t kRow = 6000, kRows = 300;
+  std::vector<float> floats(kRow * kRows);
+  for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = i % 5000 == 4999 ? NAN : i % 1000 == 7 ? 0 : normal(random);
+  std::vector<std::uint16_t> halves;
+  for (const float value : floats) halves.push_back(f32_to_bf16(value));
+  for (const auto& [begin, length, step] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{0, 4096, 1}, {7, 5000, 1}, {100, 256, 1}, {64, 64, 2}, {3, 100, 1}, {1, 33, 3}}) {
+    assay::testing::CheckpointBuilder builder;
+    std::vector<float> kept_floats;
+    std::vector<std::uint16_t> kept_halves;
+    for (std::size_t row = 0; row < kRows; row += step) {
+      const auto from = static_cast<std::ptrdiff_t>(row * kRow + begin), to = from + static_cast<std::ptrdiff_t>(length);
+      kept_floats.insert(kept_floats.end(), floats.begin() + from, floats.begin() + to);
+      kept_halves.insert(kept_halves.end(), halves.begin() + from, halves.begin() + to);
+    }
+    builder.add("f", {floats.size()}, floats);
+    builder.add_raw("b", DType::bf16, {halves.size()}, halves.data(), halves.size() * 2);
+    builder.add("copy f", {kept_floats.size()}, kept_floats);
+    builder.add_raw("copy b", DType::bf16, {kept_halves.size()}, kept_halves.data(), kept_halves.size() * 2);
+    const std::vector<std::uint64_t> shape = {(kRows + step - 1) / step, length}, stride = {kRow * step, 1};
+    for (const std::size_t whole : {0u, 1u}) {
+      Tensor& view = builder.made.tensors[whole];
+      view.shape = shape;
+      view.stride = stride;
+      view.numel = shape[0] * length;
+      view.storage_offset = begin;
+      for (const bool quantiles : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << dtype_name(view.dtype) << ' ' << begin << " + " << length << ", quantiles " << quantiles);
+        expect_same(*tensor_stats(builder.made, view, {.quantiles = quantiles}),
+                    *tensor_stats(builder.made, builder.made.tensors[whole + 2], {.quantiles = quantiles}));
+      }
+    }
+  }
+}
 
 TEST(StatsRun, InPlaceOrReadGivesTheSameBits) {
   const Many mapped;

@@ -185,6 +185,31 @@ TEST(Stats, CountedKindsAgreeToo) {
   }
 }
 
+TEST(Stats, QuantilesOfFewWideValuesAndOfMany) {
+  // Few are sorted, more are searched for.
+  std::mt19937_64 random(8);
+  std::normal_distribution<double> normal(0, 0.02);
+  for (const int n : {1, 2, 10, 999, 1001, 16384, 16385}) {
+    SCOPED_TRACE(n);
+    std::vector<float> floats;
+    std::vector<double> doubles, finite;
+    std::vector<std::int64_t> integers;
+    std::vector<std::uint32_t> naturals;
+    for (int i = 0; i < n; ++i) {
+      const double x = i % 7 == 5 ? std::nan("") : i % 9 == 8 ? -HUGE_VAL : normal(random);
+      floats.push_back(static_cast<float>(x));
+      doubles.push_back(floats.back());
+      if (std::isfinite(x)) finite.push_back(floats.back());
+      integers.push_back(static_cast<std::int64_t>(random() >> 14) - (std::int64_t{1} << 49));
+      naturals.push_back(static_cast<std::uint32_t>(random()));
+    }
+    expect_quantiles(stats_of(DType::f32, floats), finite);
+    expect_quantiles(stats_of(DType::f64, doubles), finite);
+    expect_quantiles(stats_of(DType::i64, integers), std::vector<double>(integers.begin(), integers.end()));
+    expect_quantiles(stats_of(DType::u32, naturals), std::vector<double>(naturals.begin(), naturals.end()));
+  }
+}
+
 TEST(Stats, EveryNarrowCodeOnce) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::i16, DType::u16, DType::f8_e4m3, DType::f8_e5m2, DType::f8_e4m3fnuz,
                             DType::f8_e5m2fnuz, DType::f8_e8m0, DType::i8, DType::bool_}) {

@@ -48,6 +48,21 @@ TEST(Sort, TakesPartsAndWhatCanOnlyBeMoved) {
   EXPECT_EQ(values, (std::vector<int>{1, 9, 5, 3}));
 }
 
+TEST(Sort, NumbersByTheirBytes) {
+  std::mt19937_64 random(10);
+  std::vector<std::uint64_t> scratch;
+  for (const std::size_t n : {0u, 1u, 2u, 255u, 256u, 257u, 5000u, 3u}) {
+    for (const std::uint64_t mask : {~std::uint64_t{0}, std::uint64_t{0xffff}, std::uint64_t{0xff00ff00}, std::uint64_t{1} << 63}) {
+      std::vector<std::uint64_t> numbers(n);
+      for (std::uint64_t& number : numbers) number = (random() & mask) | 0x1000;
+      auto expected = numbers;
+      std::ranges::sort(expected);
+      sort_numbers(numbers, scratch);
+      ASSERT_EQ(numbers, expected) << n << " " << mask;
+    }
+  }
+}
+
 TEST(Sort, ComparesNoMoreThanMergingTakes) {
   std::vector<unsigned> numbers(65536);
   std::mt19937 random(4);
