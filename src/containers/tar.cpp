@@ -50,7 +50,7 @@ bool all_zero(ByteView bytes) {
 
 /// What PAX records and GNU long names say about the next member.
 struct Overrides {
-  std::optional<std::string> name;
+  std::optional<std::string> name, link;
   std::optional<std::uint64_t> size;
   // Of a sparse file, in its versions 0.0 (a record per number), 0.1 (one for all) and 1.0 (in front of the data).
   std::vector<std::uint64_t> offsets, sizes;
@@ -101,6 +101,7 @@ bool take_records(std::string_view text, Overrides& overrides) {
     if (equals == std::string_view::npos) return false;
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
     if (key == "path" || key == "GNU.sparse.name") overrides.name = std::string(value);
+    if (key == "linkpath") overrides.link = std::string(value);
     if (key == "size") {
       overrides.size = decimal_number(value);
       if (!overrides.size) return false;
@@ -254,6 +255,7 @@ Result<void> Reader::take_special(char type, std::uint64_t offset, std::uint64_t
     case 'X': whole = take_records(text, next_); break;
     case 'g': whole = take_records(text, global_); break;
     case 'L': next_.name = std::string(text.substr(0, text.find('\0'))); break;
+    case 'K': next_.link = std::string(text.substr(0, text.find('\0'))); break;
     default: break;
   }
   if (!whole) complain(Code::bad_header, concat("the PAX records at ", offset, " cannot be read"));
@@ -282,6 +284,7 @@ Result<bool> Reader::take_header(ByteView header) {
                         : global_.size  ? *global_.size
                                         : *size,
                 .type = type};
+  if (type == '1' || type == '2') member.link = next_.link ? *next_.link : global_.link ? *global_.link : field(header, 157, 100);
   if (member.name.size() > limits_.name_bytes) member.name.resize(limits_.name_bytes);
   const bool cut = !within(member.offset, member.size, size_);
   if (cut) {

@@ -32,6 +32,7 @@ struct Member {
   char type = '0';
   bool sparse = false;
   std::uint64_t real_size = 0;   ///< of a sparse file, holes counted
+  std::string link = {};         ///< what a link (type 1, hard, or 2, symbolic) leads to
   std::vector<Part> parts = {};  ///< of a sparse file: in order, within real_size, their sizes together at most `size`
   bool regular() const { return type == '0' || type == '\0' || type == '7'; }
 };

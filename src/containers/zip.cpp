@@ -22,6 +22,8 @@ constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::uint64_t kLongestLocalHeader = kLocalHeaderSize + 2 * 65535;
 /// The first look back is what a probe has read already; the second is for longer comments and for archives with more behind them.
 constexpr std::uint64_t kTails[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20};
+/// The kind of file in the high bits of an entry's attributes.
+constexpr std::uint32_t kUnixLink = 0xa;
 /// How many signatures that look like end records are followed.
 constexpr int kMostEndRecords = 16;
 
@@ -332,7 +334,8 @@ std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uin
                 .entry_offset = bytes.offset(i),
                 .crc = load_le<std::uint32_t>(p + 16),
                 .method = load_le<std::uint16_t>(p + 10),
-                .flags = load_le<std::uint16_t>(p + 8)};
+                .flags = load_le<std::uint16_t>(p + 8),
+                .link = load_le<std::uint32_t>(p + 38) >> 28 == kUnixLink};
   WideNumbers numbers{.size = load_le<std::uint32_t>(p + 24),
                       .packed = load_le<std::uint32_t>(p + 20),
                       .offset = load_le<std::uint32_t>(p + 42),

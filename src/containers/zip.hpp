@@ -34,6 +34,7 @@ struct Member {
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
   bool salvaged = false;  ///< found by local header because the directory is lost
+  bool link = false;      ///< marked as a symbolic link of Unix, whose data is its target
   /// Said by bit 0 (encrypted), 6 (strong encryption) or 13 (masked headers). A flag can lie: a copy of the member without these bits
   /// reads the bytes as they are.
   bool encrypted() const { return (flags & 0x2041) != 0; }

@@ -3,6 +3,7 @@
 // both are lost. Nothing is unpacked to disk.
 #include <algorithm>
 
+#include "analysis/scan/paths.hpp"
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/sniff.hpp"
 #include "analysis/scan/weights_only.hpp"
@@ -56,17 +57,6 @@ Inflated unpack_method(std::uint16_t method, ByteView packed, std::uint64_t most
   }
 }
 
-/// Path tricks that matter to whoever unpacks.
-bool escapes_folder(std::string_view name) {
-  if (name.starts_with('/') || name.starts_with('\\') || (name.size() > 1 && name[1] == ':')) return true;
-  for (std::size_t at = 0; at <= name.size();) {
-    const std::size_t end = std::min(name.find_first_of("/\\", at), name.size());
-    if (name.substr(at, end - at) == "..") return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 /// True when the front is that of an array without objects which fills a file of `size` bytes: only numbers follow.
 bool is_plain_array(std::span<const std::byte> front, std::uint64_t size, const Limits& limits) {
   const ByteView bytes(front, 0);
@@ -75,6 +65,16 @@ bool is_plain_array(std::span<const std::byte> front, std::uint64_t size, const 
   if (!header || header->has_objects) return false;
   const auto data = npy::data_size(*header);
   return data && checked_add(header->data_offset, *data) == size;
+}
+
+/// What a member that is a symbolic link leads to; "" where that cannot be read.
+Result<std::string> link_target(const ByteSource& source, const zip::Member& member) {
+  constexpr std::uint64_t kLongestPath = 4096;
+  auto begin = zip::data_offset(source, member);
+  if (!begin && must_propagate(begin.error())) return std::unexpected(std::move(begin).error());
+  if (!begin || *begin >= source.size()) return std::string();
+  ASSAY_TRY(const ByteBlock bytes, source.view(*begin, std::min({member.packed_size, kLongestPath, source.size() - *begin})));
+  return std::string(bytes.view().text());
 }
 
 }  // namespace
@@ -238,6 +238,11 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
     report_.findings.add(std::move(finding));
   };
   if (escapes_folder(member.name)) complain(Status::malformed, Code::path_escapes, "has a name that leaves the archive's folder");
+  if (member.link && member.method == 0) {
+    ASSAY_TRY(const std::string target, link_target(archive.source, member));
+    if (leads_out(member.name, target))
+      complain(Status::malformed, Code::path_escapes, concat("is a link to ", quote(target, 80), ", outside of the archive's folder"));
+  }
   if (member.name.find('\0') != std::string_view::npos) complain(Status::malformed, Code::odd_name, "has a NUL in its name");
   if (member.encrypted() || (member.flags & 0x20) != 0)
     complain(Status::incomplete, Code::encrypted_member,

@@ -3,6 +3,7 @@
 // may begin a pickle as well, which is then told.
 #include <algorithm>
 
+#include "analysis/scan/paths.hpp"
 #include "analysis/scan/scanner.hpp"
 #include "analysis/scan/sniff.hpp"
 #include "base/arith.hpp"
@@ -155,6 +156,21 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
   return true;
 }
 
+/// A member that would be unpacked elsewhere, or a link that leads elsewhere.
+void Scanner::note_tar_path(const Piece& piece, Row row, const tar::Member& member) {
+  // A hard link names a path of the archive, a symbolic one a path from its own folder on.
+  const bool leaves = escapes_folder(member.name), leads = leads_out(member.type == '2' ? member.name : std::string(), member.link);
+  if (!leaves && !leads) return;
+  mark(row, Status::malformed);
+  Finding finding(Code::path_escapes,
+                  concat("member ", quote(member.name),
+                         leaves ? " has a name that leaves the archive's folder"
+                                : concat(" is a link to ", quote(member.link, 80), ", outside of the archive's folder")),
+                  {.member = join(piece.name, member.name)});
+  if (piece.base) finding.where.offset = *piece.base + member.header_offset;
+  report_.findings.add(std::move(finding));
+}
+
 Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
   report_.members[row].kind = "tar";
   auto read = tar::read_archive(piece.source, limits_);
@@ -174,6 +190,7 @@ Result<void> Scanner::scan_tar(const Piece& piece, Row row) {
   if (piece.name.empty() && torch)
     report_.weights_only = {WeightsOnly::Answer::refuses, "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."};
   for (const tar::Member& member : read->members) {
+    note_tar_path(piece, row, member);
     if (member.size == 0 && member.real_size == 0) continue;
     const WindowSource window(piece.source, member.offset, member.size);
     Piece inner{.source = window, .name = join(piece.name, member.name), .base = {}, .depth = piece.depth + 1, .torch_tar = torch};

@@ -156,12 +156,23 @@ Result<void> Scanner::scan_unknown(const Piece& piece, Row row, const Known& kno
   return search(piece, row, 0);
 }
 
+/// A name that promises data which cannot run, on a file that may.
+void Scanner::note_extension(const Piece& piece) {
+  if (report_.members.empty()) return;
+  const std::string_view kind = report_.members[0].kind;
+  if (kind != "pickle" && kind != "torch-legacy" && !kind.starts_with("zip") && kind != "tar") return;
+  for (const std::string_view promised : {std::string_view("safetensors"), std::string_view("gguf")})
+    if (lowered(file_name_).ends_with(concat('.', promised)))
+      find(0, piece, Code::extension_mismatch, concat("is named .", promised, ", and is a ", kind == "pickle" ? "Python pickle" : kind), 0);
+}
+
 Result<void> Scanner::scan_file(const ByteSource& source) {
   constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4, kConvertedTail = 64 << 10;
   file_size_ = source.size();
   most_work_ = kLeast + kTimes * std::min(source.size(), std::uint64_t{1} << 60);
   const Piece piece{.source = source, .base = 0};
   ASSAY_CHECK(scan(piece));
+  note_extension(piece);
   if (report_.status == Status::complete) return {};
   const std::uint64_t head_size = std::min(source.size(), kSniffed), tail_size = std::min(source.size(), kConvertedTail);
   ASSAY_TRY(const ByteBlock head, source.fetch(0, head_size));

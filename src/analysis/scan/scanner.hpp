@@ -83,6 +83,7 @@ class Scanner {
   Result<bool> scan_msgpack(const Piece& piece, Row row);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
+  void note_tar_path(const Piece& piece, Row row, const tar::Member& member);
   /// How many bytes the next packed stream, of `packed` bytes, may give.
   std::uint64_t may_unpack(std::uint64_t packed) const;
   Result<void> scan_packed(const Piece& piece, Row row, std::string_view kind);
@@ -152,6 +153,7 @@ class Scanner {
   Result<void> judge(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
   Result<void> scan_bytes(const Piece& piece, Row row, const pickle::Graph& graph, pickle::Node node);
   void note_broken(const Piece& piece, Row row, const Stream& stream);
+  void note_extension(const Piece& piece);
   void refuse_legacy(const Piece& piece, std::string_view why);
   void ask_weights_only(const Piece& piece, Row row, const Stream& stream, std::uint32_t number);
 

@@ -231,6 +231,12 @@ std::vector<Case> tars() {
        text_of(TarBuilder().pax("GNU.sparse.map", "0,9999").pax("GNU.sparse.size", "10").file("a", kEvil).end()), kDanger, kMalformed},
       {"sparse tar that hides its data",
        text_of(TarBuilder().pax("GNU.sparse.map", "0,0").pax("GNU.sparse.size", "0").file("a", kEvil).end()), kDanger, kMalformed},
+      {"tar with a name that leaves the folder", text_of(TarBuilder().file("a/../../b", kBenign).end()), kClean, kMalformed},
+      {"tar with an absolute name in a record", text_of(TarBuilder().pax("path", "/b").file("b", kBenign).end()), kClean, kMalformed},
+      {"tar with a link within", text_of(TarBuilder().file("a/b/c", kBenign).link("a/b/d", "../../a/x").end()), kClean, kComplete},
+      {"tar with a link to elsewhere", text_of(TarBuilder().file("a/b/c", kBenign).link("a/b/d", "../../../x").end()), kClean, kMalformed},
+      {"tar with a link to elsewhere in a record", text_of(TarBuilder().file("a", kBenign).pax("linkpath", "/x").link("d", "a").end()),
+       kClean, kMalformed},
       {"a cut tar", text_of(TarBuilder().file("x", kEvil).bytes).substr(0, 530), kDanger, kMalformed},
   };
 }
@@ -320,6 +326,14 @@ std::vector<Case> zips() {
       {"storages of TorchScript only", zip_text({{"net/tensors/0", "\x9b\xff\xfe\xfd\xfc\xfb"}}), kClean, kIncomplete},
       {"types of TorchScript in a plain pickle", proto(2) + global("__torch__.Net", "Net") + ")\x81}b.", kUnknown, kComplete},
   };
+  for (const char* const target : {"0", "../version", "../../../x", "/etc/x"}) {
+    ZipBuilder links = torch_zip(torch_object());
+    links.add("archive/data/latest", bytes_of(target));
+    Bytes bytes = links.build();
+    put_number(bytes, links.entry_offsets.back() + 38, 0xa1ff0000, 4);
+    const bool leads_out = target[0] == '/' || std::string_view(target).starts_with("../../..");
+    cases.push_back({target, text_of(bytes), kClean, leads_out ? kMalformed : kComplete});
+  }
   // One bad member hides nothing.
   ZipBuilder damaged;
   damaged.add("archive/a", bytes_of("text"))
@@ -349,6 +363,19 @@ TEST(ScanContainer, StoragesAreCountedNotListed) {
   ASSERT_EQ(report.members.size(), 4u);
   EXPECT_EQ(report.members[0].kind, "zip");
   EXPECT_EQ(report.members[1].kind == "pickle" || report.members[2].kind == "pickle" || report.members[3].kind == "pickle", true);
+}
+
+TEST(ScanContainer, TellsANameThatPromisesData) {
+  const auto mismatch = [](std::string_view name, const std::string& bytes) {
+    const MemorySource source(bytes_of(bytes));
+    const auto report = scan::scan_file(source, name, {});
+    return report && report->findings.has(Code::extension_mismatch);
+  };
+  EXPECT_TRUE(mismatch("m.safetensors", kEvil));
+  EXPECT_TRUE(mismatch("M.GGUF", kBenign));
+  EXPECT_TRUE(mismatch("m.safetensors", torch_text(torch_object())));
+  EXPECT_FALSE(mismatch("m.pt", torch_text(torch_object())));
+  EXPECT_FALSE(mismatch("m.safetensors", "\2\0\0\0\0\0\0\0{}"s));
 }
 
 TEST(ScanContainer, OffsetsAreOfTheFileWhereTheBytesStandInIt) {
