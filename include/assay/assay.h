@@ -56,6 +56,7 @@ typedef struct assay_pickle assay_pickle;
 typedef struct assay_buffer assay_buffer;
 typedef struct assay_heatmap assay_heatmap;
 typedef struct assay_stats assay_stats;
+typedef struct assay_job assay_job;
 
 /* "0.1.0" */
 ASSAY_API const char* assay_version(void);
@@ -427,6 +428,22 @@ ASSAY_API assay_status assay_report_stats(const assay_checkpoint* checkpoint, si
 /* `assay diff --json`. `values` 0: names, dtypes and shapes only. */
 ASSAY_API assay_status assay_report_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, assay_watch_fn watch,
                                          void* context, assay_buffer** out, assay_error** error);
+/* The same as work that goes on where it stopped, for a host that reads files by ranges. "doctor", "moe" and what assay_job_new_diff makes
+ * (and "stats", "verify") need each byte once or a few times, and forget it: memory stays bounded whatever the file's size, but for
+ * storages that are compressed. `sample` not 0: a first look. Of large tensors one MiB in sixteen is looked at, of an expert's matrices
+ * 64 KiB of each MiB; what rests on that is marked "exact": false, findings "sampled": true, and is none of the exact document. Reads no
+ * values yet. Keeps what it needs of the checkpoints alive. For one thread at a time. */
+ASSAY_API assay_status assay_job_new(const assay_checkpoint* checkpoint, const char* command, const char* filter, int sample,
+                                     assay_job** out, assay_error** error);
+ASSAY_API assay_status assay_job_new_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, int sample, assay_job** out,
+                                          assay_error** error);
+/* Bytes of values that it reads, as far as headers tell: what a pair or a copy costs more is found on the way. Of "doctor", "moe" and diff;
+ * else 0. */
+ASSAY_API uint64_t assay_job_bytes(const assay_job* job);
+/* Works until the document is there, which is handed out once. After ASSAY_NEED_RANGE nothing is lost: add the range, and call again;
+ * ranges that were added before that call may be dropped. `watch` is that of the call, and may be NULL. To cancel, free the job. */
+ASSAY_API assay_status assay_job_run(assay_job* job, assay_watch_fn watch, void* context, assay_buffer** out, assay_error** error);
+ASSAY_API void assay_job_free(assay_job* job);
 /* `assay scan --json` of one file of the set, which need not be a checkpoint. */
 ASSAY_API assay_status assay_report_scan(const assay_files* files, const char* name, assay_buffer** out, assay_error** error);
 

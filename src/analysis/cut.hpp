@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "assay/checkpoint.hpp"
+#include "base/work.hpp"
 
 namespace assay::analysis {
 
@@ -24,8 +25,9 @@ std::vector<Cut> cuts(const Checkpoint& checkpoint);
 bool told_with_cut(const Findings& findings, const Finding& finding);
 
 /// A warning for each file that ends in zeros from the midst of a tensor on, as a download does that reserved its
-/// space and did not end. Fails only as reading does. Cost: reads the files from their ends to the first byte that is none.
-Result<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
+/// space and did not end. A file that cannot be read is left to others to tell. Cost: reads the files from their ends to the first byte
+/// that is none.
+Work<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
 /// The same as far as a few pages tell, marked `sampled`. Cost: one page of each file; of one that ends in zeros, some dozens.
 Result<void> suspect_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings);
 

@@ -8,6 +8,7 @@
 
 #include "analysis/kernels/kernels.hpp"
 #include "analysis/pair_sums.hpp"
+#include "analysis/sampling.hpp"
 #include "assay/values.hpp"
 #include "base/endian.hpp"
 #include "base/text.hpp"
@@ -56,17 +57,18 @@ std::uint64_t fold_repeats(Folded& a, Folded& b) {
 /// One tensor, read from front to back.
 class Side {
  public:
-  explicit Side(TensorReader reader)
-      : reader_(std::move(reader)), decoder_(&values::decoder(reader_.tensor().dtype)), plain_(reader_.plain_view()) {}
+  explicit Side(TensorReader reader) : reader_(std::move(reader)), decoder_(&values::decoder(reader_.tensor().dtype)) {}
 
   const Tensor& tensor() const { return reader_.tensor(); }
   const Decoder& decoder() const { return *decoder_; }
   std::size_t raw_size() const { return reader_.raw_size(); }
 
-  /// The codes of elements [first, first + n); valid until the next call.
+  /// The codes of elements [first, first + n); valid until the next call, or until a range is waited for. Those of quantised elements
+  /// are a copy: decoding them may wait.
   Result<std::span<const std::byte>> codes(std::uint64_t first, std::size_t n) {
     const std::size_t size = raw_size();
-    if (plain_) return plain_->span().subspan(static_cast<std::size_t>(first) * size, n * size);
+    if (const auto plain = tensor().quantizer == kNone ? reader_.plain_view() : std::nullopt)
+      return plain->span().subspan(static_cast<std::size_t>(first) * size, n * size);
     scratch_.resize(n * size);
     ASSAY_CHECK(reader_.read_raw(first, n, scratch_));
     return std::span<const std::byte>(scratch_);
@@ -103,7 +105,6 @@ class Side {
 
   TensorReader reader_;
   const Decoder* decoder_;
-  std::optional<ByteView> plain_;
   std::vector<std::byte> scratch_;
 };
 
@@ -151,13 +152,17 @@ class Comparer {
         if (a_.tensor().dtype == kByKernel[i] && a_.tensor().quantizer == kNone && b_.tensor().quantizer == kNone) pairs_ = i;
   }
 
-  Result<void> run(Difference& found) {
+  Work<void> run(const std::vector<Stretch>& stretches, Difference& found) {
     if (same_dtype_ && same_meaning_) {
-      ASSAY_TRY(found.same_bytes, equal_codes(found));
+      bool same = true;
+      for (std::size_t i = 0; i < stretches.size() && same; ++i) {
+        ASSAY_AWAIT(same, equal_codes(stretches[i], found));
+      }
+      found.same_bytes = same;
     }
     found.compared = true;
-    if (found.same_bytes || !found.whole) return {};
-    ASSAY_CHECK(measure(found));
+    if (found.same_bytes || !found.whole) co_return {};
+    for (const Stretch& stretch : stretches) ASSAY_AWAIT_CHECK(measure(stretch, found));
     if (sums_.count() > 0) {
       found.max_abs = sums_.max_abs();
       found.mean_abs = sums_.mean_abs();
@@ -167,43 +172,53 @@ class Comparer {
       found.delta_l2 = sums_.delta_l2();
     }
     if (ulps_) found.max_ulps = max_ulps_;
-    return {};
+    co_return {};
   }
 
  private:
-  std::uint64_t numel() const { return a_.tensor().numel; }
   bool stopped(Difference& found) const {
     if (options_.stop != nullptr && options_.stop()) found.whole = false;
     return !found.whole;
   }
 
-  Result<bool> equal_codes(Difference& found) {
-    for (std::uint64_t first = 0; first < numel(); first += kChunk) {
-      if (stopped(found)) return false;
-      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
-      ASSAY_TRY(const auto a, a_.codes(first, n));
-      ASSAY_TRY(const auto b, b_.codes(first, n));
-      if (!kernels_->same(a.data(), b.data(), a.size())) return false;
-    }
-    return true;
+  struct Codes {
+    std::span<const std::byte> a, b;
+  };
+  /// Of both sides, or of none.
+  Result<Codes> codes(std::uint64_t first, std::size_t n) {
+    ASSAY_TRY(const auto a, a_.codes(first, n));
+    ASSAY_TRY(const auto b, b_.codes(first, n));
+    return Codes{a, b};
   }
 
-  Result<void> measure(Difference& found) {
+  Work<bool> equal_codes(const Stretch& stretch, Difference& found) {
+    for (std::uint64_t done = 0; done < stretch.count; done += kChunk) {
+      if (stopped(found)) co_return false;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, stretch.count - done));
+      ASSAY_READ_INTO(const Codes both, codes(stretch.first + done, n));
+      if (!kernels_->same(both.a.data(), both.b.data(), both.a.size())) co_return false;
+    }
+    co_return true;
+  }
+
+  Work<void> measure(const Stretch& stretch, Difference& found) {
     const std::size_t block = complex_ ? kBlock / 2 : kBlock;
-    for (std::uint64_t first = 0; first < numel(); first += kChunk) {
-      if (stopped(found)) return {};
-      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, numel() - first));
-      ASSAY_TRY(const auto a, a_.codes(first, n));
-      ASSAY_TRY(const auto b, b_.codes(first, n));
+    const std::uint64_t end = stretch.first + stretch.count;
+    for (std::uint64_t first = stretch.first; first < end; first += kChunk) {
+      if (stopped(found)) co_return {};
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, end - first));
+      ASSAY_READ_INTO(const Codes both, codes(first, n));
       for (std::size_t done = 0; done < n;) {
-        const std::byte *x = a.data() + done * a_.raw_size(), *y = b.data() + done * b_.raw_size();
+        const std::byte *x = both.a.data() + done * a_.raw_size(), *y = both.b.data() + done * b_.raw_size();
         const std::size_t many = std::min(kernels::Table::kMostCodes, n - done), few = std::min(block, n - done);
         const bool at_once = add_pairs(x, y, many, found);
-        if (!at_once) ASSAY_CHECK(measure_block(first + done, x, y, few, found));
+        if (!at_once) {
+          ASSAY_READ(measure_block(first + done, x, y, few, found));
+        }
         done += at_once ? many : few;
       }
     }
-    return {};
+    co_return {};
   }
 
   /// By a kernel; false, and nothing done, where it is not for these values.
@@ -316,27 +331,33 @@ class Comparer {
   std::optional<std::size_t> pairs_;  // the kernel for pairs of this dtype, where nothing but its sums is asked for
 };
 
-/// Two short tensors hold the same numbers; false also where they cannot be read, which reading the values will say.
-bool same_numbers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
+/// Two short tensors hold the same numbers; false also where they cannot be read, which reading the values will say. Only `need-range`
+/// fails.
+Result<bool> same_numbers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
   if (x.numel != y.numel) return false;
   const auto reader_a = TensorReader::open(a, x, limits), reader_b = TensorReader::open(b, y, limits);
   if (!reader_a || !reader_b) return false;
   std::vector<double> block_a(kBlock), block_b(kBlock);
   for (std::uint64_t first = 0; first < x.numel; first += kBlock) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, x.numel - first));
-    if (!reader_a->read_f64(first, std::span(block_a).first(n)) || !reader_b->read_f64(first, std::span(block_b).first(n))) return false;
+    auto read = reader_a->read_f64(first, std::span(block_a).first(n));
+    if (read) read = reader_b->read_f64(first, std::span(block_b).first(n));
+    if (!read && read.error().code() == Code::need_range) return fail(std::move(read).error());
+    if (!read) return false;
     if (!std::equal(block_a.begin(), block_a.begin() + static_cast<std::ptrdiff_t>(n), block_b.begin())) return false;
   }
   return true;
 }
 
 /// Whether equal codes of two tensors of one shape stand for equal numbers.
-bool same_quantizers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
+Result<bool> same_quantizers(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const Tensor& y, const Limits& limits) {
   if (x.quantizer == kNone || y.quantizer == kNone) return x.quantizer == y.quantizer;
   const Quantizer &p = a.quantizers[x.quantizer], &q = b.quantizers[y.quantizer];
   if (p.scheme != q.scheme) return false;
   if (!p.per_channel()) return p.scale == q.scale && p.zero_point == q.zero_point;
-  return p.axis == q.axis && same_numbers(a, p.scales, b, q.scales, limits) && same_numbers(a, p.zero_points, b, q.zero_points, limits);
+  if (p.axis != q.axis) return false;
+  ASSAY_TRY(const bool same_scales, same_numbers(a, p.scales, b, q.scales, limits));
+  return same_scales ? same_numbers(a, p.zero_points, b, q.zero_points, limits) : false;
 }
 
 /// The same elements of the same file, told from headers alone.
@@ -355,8 +376,16 @@ bool same_place(const Checkpoint& a, const Tensor& x, const Checkpoint& b, const
   return true;
 }
 
+std::uint64_t code_bytes(const Tensor& tensor) { return std::max<std::size_t>(values::decoder(tensor.dtype).raw_size, 1); }
+
+/// Empty where all is compared.
+std::vector<Stretch> stretches_of(const Tensor& a, const Tensor& b, const DiffOptions& options) {
+  if (!options.sample) return {};
+  return sampled(kTensorSampling, a.numel, std::max(code_bytes(a), code_bytes(b)));
+}
+
 bool wants_rank(const DiffOptions& options, const Difference& found, const Tensor& a) {
-  if (found.shape_differs || a.shape.size() != 2 || found.changed_elements == 0 || !found.whole) return false;
+  if (found.sampled || found.shape_differs || a.shape.size() != 2 || found.changed_elements == 0 || !found.whole) return false;
   return options.rank == DiffOptions::Rank::all_matrices || (options.rank == DiffOptions::Rank::small_matrices && a.numel <= kSmallMatrix);
 }
 
@@ -364,40 +393,61 @@ bool wants_rank(const DiffOptions& options, const Difference& found, const Tenso
 
 Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
                                    const DiffOptions& options) {
+  return compare_work(a, tensor_a, b, tensor_b, options).go_on();
+}
+
+std::uint64_t bytes_to_compare(const Tensor& a, const Tensor& b, const DiffOptions& options) {
+  const auto stretches = stretches_of(a, b, options);
+  const std::uint64_t all = a.nbytes() + b.nbytes();
+  if (stretches.empty()) return all;
+  return elements_of(stretches) * (code_bytes(a) + code_bytes(b));
+}
+
+Work<Difference> compare_work(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
+                              const DiffOptions& options) {
   Difference found;
   found.numel = tensor_a.numel;
   found.dtype_differs =
       tensor_a.dtype != tensor_b.dtype || (tensor_a.dtype == DType::unknown && tensor_a.source_dtype != tensor_b.source_dtype);
   found.shape_differs = !std::ranges::equal(tensor_a.shape, tensor_b.shape);
-  if (!options.values) return found;
+  if (!options.values) co_return found;
   for (const Tensor* tensor : {&tensor_a, &tensor_b})
-    if (!tensor->readable) return fail(Error(Code::unsupported, "its bytes cannot be right; the findings say why").of_tensor(tensor->name));
-  if (found.shape_differs && !(options.reshape && tensor_a.numel == tensor_b.numel)) return found;
-  const bool same_meaning = same_quantizers(a, tensor_a, b, tensor_b, options.limits);
+    if (!tensor->readable)
+      co_return fail(Error(Code::unsupported, "its bytes cannot be right; the findings say why").of_tensor(tensor->name));
+  if (found.shape_differs && !(options.reshape && tensor_a.numel == tensor_b.numel)) co_return found;
+  ASSAY_READ_INTO(const bool same_meaning, same_quantizers(a, tensor_a, b, tensor_b, options.limits));
+  found.measured = found.numel;
   if (!found.shape_differs && same_meaning && same_place(a, tensor_a, b, tensor_b, options)) {
     found.compared = found.same_bytes = true;
-    return found;
+    co_return found;
   }
   if (tensor_a.numel == 0 && tensor_a.dtype != DType::unknown) {
     found.compared = true;
     found.same_bytes = !found.dtype_differs;
-    return found;
+    co_return found;
   }
   Folded folded_a{{}, {}, tensor_a}, folded_b{{}, {}, tensor_b};
   // A quantizer counts along dimensions as they are.
   const bool folds = !found.shape_differs && tensor_a.quantizer == kNone && tensor_b.quantizer == kNone;
   const std::uint64_t weight = !folds ? 1 : fold_repeats(folded_a, folded_b);
-  ASSAY_TRY(TensorReader reader_a, TensorReader::open(a, folded_a.tensor, options.limits));
-  ASSAY_TRY(TensorReader reader_b, TensorReader::open(b, folded_b.tensor, options.limits));
-  ASSAY_CHECK(Comparer(Side(std::move(reader_a)), Side(std::move(reader_b)),
-                       same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options)
-                  .run(found));
+  ASSAY_TAKE(TensorReader reader_a, TensorReader::open(a, folded_a.tensor, options.limits));
+  ASSAY_TAKE(TensorReader reader_b, TensorReader::open(b, folded_b.tensor, options.limits));
+  std::vector<Stretch> stretches = stretches_of(folded_a.tensor, folded_b.tensor, options);
+  found.sampled = !stretches.empty();
+  if (found.sampled) found.measured = elements_of(stretches) * weight;
+  else stretches = {{0, folded_a.tensor.numel}};
+  Comparer comparer(Side(std::move(reader_a)), Side(std::move(reader_b)),
+                    same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options);
+  ASSAY_AWAIT_CHECK(comparer.run(stretches, found));
   for (std::uint64_t* count : {&found.changed_elements, &found.nan_changed, &found.inf_changed}) *count *= weight;
   for (double* norm : {&found.a_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
+  if (found.sampled && found.measured > 0)
+    for (double* norm : {&found.a_l2, &found.delta_l2})
+      *norm *= std::sqrt(static_cast<double>(found.numel) / static_cast<double>(found.measured));
   if (wants_rank(options, found, tensor_a)) {
-    ASSAY_TRY(found.rank, delta_rank(a, tensor_a, b, tensor_b, options.limits));
+    ASSAY_AWAIT(found.rank, delta_rank(a, tensor_a, b, tensor_b, options.limits));
   }
-  return found;
+  co_return found;
 }
 
 }  // namespace assay::analysis

@@ -13,6 +13,7 @@
 
 #include "analysis/low_rank.hpp"
 #include "assay/checkpoint.hpp"
+#include "base/work.hpp"
 
 namespace assay::analysis {
 
@@ -21,6 +22,7 @@ struct DiffOptions {
   double relative = 0;
   bool tolerant = false;  ///< a tolerance was asked for: another dtype alone is no difference either
   bool values = true;     ///< false: names, dtypes and shapes only
+  bool sample = false;    ///< of a pair above 16 MiB compare only one MiB in sixteen, evenly spaced, and estimate no rank
   bool reshape = false;   ///< compare values in row-major order where the shapes differ and the numbers of elements do not
   enum class Rank : std::uint8_t { never, small_matrices, all_matrices } rank = Rank::small_matrices;
   /// For every file of A the file of B that is the same one on disk, or kNone; may be empty. The same place in it needs no reading.
@@ -36,7 +38,9 @@ struct Difference {
   bool compared = false;               ///< the values were looked at, or stand at the same place of the same file
   bool same_bytes = false;             ///< same dtype and element codes
   bool whole = true;                   ///< false when stopped
+  bool sampled = false;                ///< all below is of `measured` elements; what was not looked at may differ
   std::uint64_t numel = 0;             ///< of A
+  std::uint64_t measured = 0;          ///< elements looked at, where compared
   std::uint64_t changed_elements = 0;  ///< beyond the tolerance, those below included
   std::uint64_t nan_changed = 0;       ///< a NaN on one side only
   std::uint64_t inf_changed = 0;       ///< an infinity on one side only, or of the other sign
@@ -57,5 +61,10 @@ struct Difference {
 /// stride of 0 these are read once. Memory: a few MiB and what readers hold. Fails where either tensor cannot be read.
 Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
                                    const DiffOptions& options = {});
+/// The same, waiting for what is not at hand. `options` must live as long.
+Work<Difference> compare_work(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
+                              const DiffOptions& options);
+/// Bytes that comparing two tensors reads at most, of both together.
+std::uint64_t bytes_to_compare(const Tensor& a, const Tensor& b, const DiffOptions& options);
 
 }  // namespace assay::analysis

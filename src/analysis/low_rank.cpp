@@ -9,7 +9,6 @@
 
 #include "assay/values.hpp"
 #include "base/sort.hpp"
-#include "base/try.hpp"
 
 namespace assay::analysis {
 namespace {
@@ -137,24 +136,24 @@ class Sketch {
 
 }  // namespace
 
-Result<std::optional<RankEstimate>> delta_rank(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
-                                               const Limits& limits) {
+Work<std::optional<RankEstimate>> delta_rank(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
+                                             const Limits& limits) {
   const std::uint64_t rows = tensor_a.shape[0], columns = tensor_a.shape[1];
-  if (std::min(rows, columns) < kLeastSide || columns > kMostColumns) return std::nullopt;
-  ASSAY_TRY(const TensorReader reader_a, TensorReader::open(a, tensor_a, limits));
-  ASSAY_TRY(const TensorReader reader_b, TensorReader::open(b, tensor_b, limits));
+  if (std::min(rows, columns) < kLeastSide || columns > kMostColumns) co_return std::nullopt;
+  ASSAY_TAKE(const TensorReader reader_a, TensorReader::open(a, tensor_a, limits));
+  ASSAY_TAKE(const TensorReader reader_b, TensorReader::open(b, tensor_b, limits));
   const auto width = static_cast<std::size_t>(columns);
   const std::uint64_t together = std::max<std::uint64_t>(kBlock / columns, 1);
   std::vector<double> block_a(static_cast<std::size_t>(together) * width), block_b(block_a.size());
   Sketch sketch(width);
   for (std::uint64_t row = 0; row < rows; row += together) {
     const auto n = static_cast<std::size_t>(std::min(together, rows - row));
-    ASSAY_CHECK(reader_a.read_f64(row * columns, std::span(block_a).first(n * width)));
-    ASSAY_CHECK(reader_b.read_f64(row * columns, std::span(block_b).first(n * width)));
+    ASSAY_READ(reader_a.read_f64(row * columns, std::span(block_a).first(n * width)));
+    ASSAY_READ(reader_b.read_f64(row * columns, std::span(block_b).first(n * width)));
     for (std::size_t i = 0; i < n; ++i)
-      if (!sketch.add_row(block_a.data() + i * width, block_b.data() + i * width)) return std::nullopt;
+      if (!sketch.add_row(block_a.data() + i * width, block_b.data() + i * width)) co_return std::nullopt;
   }
-  return sketch.estimate(static_cast<std::uint32_t>(std::min<std::uint64_t>(RankEstimate::kMost, std::min(rows, columns) / 4)));
+  co_return sketch.estimate(static_cast<std::uint32_t>(std::min<std::uint64_t>(RankEstimate::kMost, std::min(rows, columns) / 4)));
 }
 
 }  // namespace assay::analysis

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "assay/checkpoint.hpp"
+#include "base/work.hpp"
 
 namespace assay::analysis {
 
@@ -21,7 +22,7 @@ struct RankEstimate {
 /// Multiplies B - A by a seeded random matrix of kMost + 8 columns, a few rows at a time, and looks at the singular values of
 /// the product. Absent where a value is not finite, or the matrix has fewer than 32 rows or columns or too many columns to sketch.
 /// Precondition: two dimensions, equal shapes. Cost: 40 multiplications an element. Memory: 160 bytes a column.
-Result<std::optional<RankEstimate>> delta_rank(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
-                                               const Limits& limits = {});
+Work<std::optional<RankEstimate>> delta_rank(const Checkpoint& a, const Tensor& tensor_a, const Checkpoint& b, const Tensor& tensor_b,
+                                             const Limits& limits);
 
 }  // namespace assay::analysis

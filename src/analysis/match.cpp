@@ -243,15 +243,25 @@ Prefixes prefixes_of(std::string_view a, std::string_view b) {
 Matching match_names(const Checkpoint& a, const Checkpoint& b) { return Matcher(a, b).run(); }
 
 Result<ContentHash> content_hash(const Checkpoint& checkpoint, const Tensor& tensor, const Limits& limits) {
-  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor, limits));
+  return content_hash_work(checkpoint, tensor, limits).go_on();
+}
+
+Work<ContentHash> content_hash_work(const Checkpoint& checkpoint, const Tensor& tensor, Limits limits) {
+  constexpr std::size_t kChunk = std::size_t{256} << 10;  // bytes
+  ASSAY_TAKE(const TensorReader reader, TensorReader::open(checkpoint, tensor, limits));
   Hasher hasher;
   hasher.add(static_cast<std::uint64_t>(tensor.dtype) << 2 | std::uint64_t{tensor.conj} << 1 | std::uint64_t{tensor.neg});
   for (const std::uint64_t size : tensor.shape) hasher.add(size);
-  ASSAY_CHECK(values::for_each_raw_block(reader, [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
+  const auto add = [&](std::uint64_t, std::span<const std::byte> codes) -> Result<void> {
     hasher.add(codes);
     return {};
-  }));
-  return hasher.finish();
+  };
+  // A chunk is read before any of it is added.
+  for (std::uint64_t first = 0, n = kChunk / reader.raw_size(); first < tensor.numel; first += n) {
+    n = std::min(n, tensor.numel - first);
+    ASSAY_READ(values::for_each_raw_block(reader, first, n, add, kChunk));
+  }
+  co_return hasher.finish();
 }
 
 namespace {

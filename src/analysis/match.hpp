@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay/checkpoint.hpp"
+#include "base/work.hpp"
 
 namespace assay::analysis {
 
@@ -55,6 +56,8 @@ struct ContentHash {
 };
 /// Reads every element. Memory: a block.
 Result<ContentHash> content_hash(const Checkpoint& checkpoint, const Tensor& tensor, const Limits& limits = {});
+/// The same, waiting for what is not at hand.
+Work<ContentHash> content_hash_work(const Checkpoint& checkpoint, const Tensor& tensor, Limits limits = {});
 
 /// The tensors of only_a and only_b worth hashing: readable, not empty, and with one of equal dtype and shape on the other side.
 struct ContentCandidates {

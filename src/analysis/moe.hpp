@@ -14,6 +14,7 @@
 #include "analysis/model_config.hpp"
 #include "analysis/moe_names.hpp"
 #include "assay/checkpoint.hpp"
+#include "base/work.hpp"
 
 namespace assay::analysis {
 
@@ -72,6 +73,7 @@ struct MoeLayer {
   std::vector<std::uint64_t> missing;  ///< at most kListed of them
   std::uint64_t missing_count = 0;
   // Filled by measure_experts.
+  bool sampled = false;  ///< what follows, and norms, is of a sample
   std::vector<std::uint64_t> dead;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> identical;  ///< at most kListed
   std::vector<SimilarPair> similar;                                ///< not identical ones, the most similar first; at most kListed
@@ -97,6 +99,9 @@ struct MoeOptions {
   double similar = 0.9;     ///< the least cosine of a pair to report
   bool align = true;        ///< also look for experts that are alike but for the order of their neurons
   std::size_t threads = 1;  ///< layers that are measured at once, each with memory of its own
+  /// Of an expert's matrix above 1 MiB look at 64 KiB of each MiB only. Norms are then estimates, pairs that are equal there are told as
+  /// similar, not as identical, and nothing is looked for in another order: MoeLayer::sampled.
+  bool sample = false;
   /// Called as the work goes on, with layers done and their number; false stops it.
   std::function<bool(std::size_t done, std::size_t of)> watch;
 };
@@ -105,6 +110,10 @@ struct MoeOptions {
 /// costs its expert the measurement and becomes a finding; only `need-range` fails. Memory: a few MiB and a square of the experts' number.
 /// Cost: for every layer, its elements times half its experts.
 Result<void> measure_experts(const Checkpoint& checkpoint, Moe& moe, const MoeOptions& options, std::vector<Finding>& findings);
+/// The same on one thread, waiting for what is not at hand. What is given must live as long.
+Work<void> measure_experts_work(const Checkpoint& checkpoint, Moe& moe, const MoeOptions& options, std::vector<Finding>& findings);
+/// Bytes that measuring reads at least, from headers.
+std::uint64_t bytes_to_measure(const Checkpoint& checkpoint, const Moe& moe, bool sample);
 
 /// Which experts of each layer to keep, when only `keep` of them may stay. Nothing is written.
 struct MoePlan {

@@ -162,38 +162,38 @@ double product(std::span<const double> x, std::span<const double> y) {
   return sum;
 }
 
-Result<double> matched_product(const Checkpoint& checkpoint, const ExpertPart& a, const ExpertPart& b, const Neurons& neurons,
-                               std::span<const std::uint32_t> match) {
-  ASSAY_TRY(const TensorReader from_a, open_part(checkpoint, a));
-  ASSAY_TRY(const TensorReader from_b, open_part(checkpoint, b));
+Work<double> matched_product(const Checkpoint& checkpoint, const ExpertPart& a, const ExpertPart& b, const Neurons& neurons,
+                             std::span<const std::uint32_t> match) {
+  ASSAY_TAKE(const TensorReader from_a, open_part(checkpoint, a));
+  ASSAY_TAKE(const TensorReader from_b, open_part(checkpoint, b));
   const auto cols = static_cast<std::size_t>(a.cols);
   std::vector<double> x(cols), y(cols);
   double sum = 0;
   if (neurons.by_rows) {
     for (std::uint64_t n = 0; n < neurons.count; ++n) {
       for (unsigned g = 0; g < neurons.groups; ++g) {
-        ASSAY_CHECK(from_a.read_f64(a.first + neurons.place(n, g) * cols, x));
-        ASSAY_CHECK(from_b.read_f64(b.first + neurons.place(match[static_cast<std::size_t>(n)], g) * cols, y));
+        ASSAY_READ(from_a.read_f64(a.first + neurons.place(n, g) * cols, x));
+        ASSAY_READ(from_b.read_f64(b.first + neurons.place(match[static_cast<std::size_t>(n)], g) * cols, y));
         sum += product(x, y);
       }
     }
-    return sum;
+    co_return sum;
   }
   for (std::uint64_t row = 0; row < a.rows; ++row) {
-    ASSAY_CHECK(from_a.read_f64(a.first + row * cols, x));
-    ASSAY_CHECK(from_b.read_f64(b.first + row * cols, y));
+    ASSAY_READ(from_a.read_f64(a.first + row * cols, x));
+    ASSAY_READ(from_b.read_f64(b.first + row * cols, y));
     for (std::uint64_t n = 0; n < neurons.count; ++n)
       for (unsigned g = 0; g < neurons.groups; ++g)
         sum += x[static_cast<std::size_t>(neurons.place(n, g))] *
                y[static_cast<std::size_t>(neurons.place(match[static_cast<std::size_t>(n)], g))];
   }
-  return sum;
+  co_return sum;
 }
 
 }  // namespace
 
-Result<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& layer, const Expert& a, const Expert& b,
-                               std::span<const std::uint32_t> match) {
+Work<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& layer, const Expert& a, const Expert& b,
+                             std::span<const std::uint32_t> match) {
   double sum = 0;
   for (const ExpertPart& part : a.parts) {
     const Neurons neurons = neurons_of(layer, part);
@@ -201,12 +201,12 @@ Result<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& lay
     for (const ExpertPart& other : b.parts) {
       if (other.projection != part.projection || other.suffix != part.suffix || other.rows != part.rows || other.cols != part.cols)
         continue;
-      ASSAY_TRY(const double own, matched_product(checkpoint, part, other, neurons, match));
+      ASSAY_AWAIT(const double own, matched_product(checkpoint, part, other, neurons, match));
       sum += own;
       break;
     }
   }
-  return sum;
+  co_return sum;
 }
 
 }  // namespace assay::analysis

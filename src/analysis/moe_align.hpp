@@ -55,7 +55,7 @@ class NeuronSketches {
 };
 
 /// The inner product of two experts' weights after the neurons of `b` were put in the order `match` gives. Reads both once more.
-Result<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& layer, const Expert& a, const Expert& b,
-                               std::span<const std::uint32_t> match);
+Work<double> aligned_product(const Checkpoint& checkpoint, const MoeLayer& layer, const Expert& a, const Expert& b,
+                             std::span<const std::uint32_t> match);
 
 }  // namespace assay::analysis

@@ -8,12 +8,13 @@
 
 #include "analysis/moe.hpp"
 #include "analysis/moe_align.hpp"
+#include "analysis/moe_products.hpp"
 #include "analysis/parallel.hpp"
+#include "analysis/sampling.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
-#include "base/try.hpp"
 
 namespace assay::analysis {
 namespace {
@@ -25,20 +26,6 @@ constexpr double kNotably = 0.05;            // by how much an aligned cosine mu
 constexpr double kWorthMatching = 0.8;       // likeness of sketches from which on neurons are matched
 constexpr std::size_t kMostMatched = 64;     // pairs of a layer
 constexpr std::uint64_t kMostExpertsOfRouter = 1u << 16;
-
-/// Inner products of `a` with four others at once, so that `a` is loaded once.
-void products_of_four(const double* a, const double* const b[4], std::size_t n, double out[4]) {
-  constexpr std::size_t kLanes = 4;
-  double sums[4][kLanes] = {};
-  const std::size_t whole = n / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes)
-    for (std::size_t j = 0; j < 4; ++j)
-      for (std::size_t lane = 0; lane < kLanes; ++lane) sums[j][lane] += a[i + lane] * b[j][i + lane];
-  for (std::size_t j = 0; j < 4; ++j) {
-    for (std::size_t i = whole; i < n; ++i) sums[j][0] += a[i] * b[j][i];
-    out[j] += (sums[j][0] + sums[j][1]) + (sums[j][2] + sums[j][3]);
-  }
-}
 
 /// What is gathered of one part of one expert.
 struct Tally {
@@ -54,7 +41,7 @@ class LayerMeter {
         squares_(size_, 0.0), facts_(size_) {
     if (size_ <= kMostCompared) products_.resize(size_ * size_, 0.0);
   }
-  Result<void> run();
+  Work<void> run();
 
  private:
   struct Facts {  // of one expert
@@ -73,19 +60,23 @@ class LayerMeter {
   void group_parts();
   void start_classes();
   void start_sketches();
-  Result<void> measure(const Group& group);
-  Result<std::map<const Tensor*, TensorReader>> open(std::vector<const ExpertPart*>& parts);
-  Result<void> lose(std::size_t expert, const Tensor& tensor, Error error);
+  Work<void> measure(const Group& group);
+  using Readers = std::map<const Tensor*, TensorReader>;
+  Readers open(std::vector<const ExpertPart*>& parts);
+  Result<void> read(const Readers& readers, std::vector<const ExpertPart*>& parts, std::uint64_t at, std::size_t n,
+                    std::span<double> block);
+  void lose(std::size_t expert, const Tensor& tensor, Error error);
+  void add_block(std::span<double> block, std::uint64_t at, std::size_t n, const std::vector<const ExpertPart*>& parts,
+                 std::vector<Tally>& tallies);
   void split_classes(std::span<const double> block, std::size_t n, const std::vector<const ExpertPart*>& parts);
-  void add_products(std::span<const double> block, std::size_t n, const std::vector<const ExpertPart*>& parts);
-  void conclude(std::size_t expert, const ExpertPart& part, const Tally& tally);
+  void conclude(std::size_t expert, const ExpertPart& part, const Tally& tally, std::uint64_t looked);
   void finish_experts();
   void name_dead();
   void find_pairs();
   void tell_identical();
-  Result<void> find_aligned();
+  Work<void> find_aligned();
   void keep_best(std::size_t most);
-  Result<void> measure_routers();
+  Work<void> measure_routers();
   bool weighed(const ExpertPart& part) const {
     return part.kind == PartKind::weight && dtype_info(checkpoint_.tensors[part.tensor].dtype).kind == DTypeKind::real;
   }
@@ -106,13 +97,11 @@ class LayerMeter {
   std::optional<NeuronSketches> sketches_;
 };
 
-Result<void> LayerMeter::lose(std::size_t expert, const Tensor& tensor, Error error) {
-  if (error.code() == Code::need_range) return std::unexpected(std::move(error));
+void LayerMeter::lose(std::size_t expert, const Tensor& tensor, Error error) {
   // A tensor that its format refused has its finding already; one that holds all experts needs only one.
   const bool told = !tensor.readable || (!findings_.empty() && findings_.back().where.tensor == tensor.name);
   if (!failed_[expert] && !told) findings_.push_back(Finding::from(std::move(error).of_tensor(tensor.name)));
   failed_[expert] = true;
-  return {};
 }
 
 void LayerMeter::group_parts() {
@@ -154,7 +143,7 @@ void LayerMeter::start_classes() {
 }
 
 void LayerMeter::start_sketches() {
-  if (!options_.align || products_.empty()) return;
+  if (!options_.align || options_.sample || products_.empty()) return;
   std::uint64_t count = 0, inputs = 0;
   for (const ExpertPart& part : layer_.experts[0].parts) {
     const Neurons neurons = neurons_of(layer_, part);
@@ -165,8 +154,8 @@ void LayerMeter::start_sketches() {
   if (!sketches_->usable()) sketches_.reset();
 }
 
-Result<std::map<const Tensor*, TensorReader>> LayerMeter::open(std::vector<const ExpertPart*>& parts) {
-  std::map<const Tensor*, TensorReader> readers;
+LayerMeter::Readers LayerMeter::open(std::vector<const ExpertPart*>& parts) {
+  Readers readers;
   for (std::size_t e = 0; e < size_; ++e) {
     if (parts[e] == nullptr) continue;
     const Tensor& tensor = tensor_of(*parts[e]);
@@ -183,7 +172,7 @@ Result<std::map<const Tensor*, TensorReader>> LayerMeter::open(std::vector<const
         readers.emplace(&tensor, *std::move(reader));
       } else {
         parts[e] = nullptr;
-        ASSAY_CHECK(lose(e, tensor, std::move(reader).error()));
+        lose(e, tensor, std::move(reader).error());
       }
     }
   }
@@ -215,81 +204,80 @@ void LayerMeter::split_classes(std::span<const double> block, std::size_t n, con
   classes_ = classes;
 }
 
-void LayerMeter::add_products(std::span<const double> block, std::size_t n, const std::vector<const ExpertPart*>& parts) {
+/// Elements [at, at + n) of every expert's part, side by side; only `need-range` fails.
+Result<void> LayerMeter::read(const Readers& readers, std::vector<const ExpertPart*>& parts, std::uint64_t at, std::size_t n,
+                              std::span<double> block) {
   for (std::size_t e = 0; e < size_; ++e) {
-    const double* own = &block[e * n];
-    if (parts[e] == nullptr) continue;
-    double square[4] = {};
-    const double* const same[4] = {own, own, own, own};
-    if (products_.empty()) {
-      products_of_four(own, same, n, square);
-      squares_[e] += square[0];
-      continue;
-    }
-    for (std::size_t f = e; f < size_; f += 4) {
-      const double* others[4];
-      double found[4] = {};
-      for (std::size_t j = 0; j < 4; ++j) others[j] = &block[std::min(f + j, size_ - 1) * n];
-      products_of_four(own, others, n, found);
-      for (std::size_t j = 0; j < 4 && f + j < size_; ++j) products_[e * size_ + f + j] += found[j];
-    }
-  }
-}
-
-Result<void> LayerMeter::measure(const Group& group) {
-  std::vector<const ExpertPart*> parts = group.parts;
-  ASSAY_TRY(const auto readers, open(parts));
-  const auto first = std::ranges::find_if(parts, [](const ExpertPart* part) { return part != nullptr; });
-  if (first == parts.end()) return {};
-  const std::uint64_t numel = (*first)->numel;
-  const std::size_t block = std::clamp<std::size_t>(kBufferElements / size_, 64, kLongestBlock);
-  std::vector<double> buffer(size_ * static_cast<std::size_t>(std::min<std::uint64_t>(block, numel)));
-  std::vector<Tally> tallies(size_);
-  for (std::uint64_t at = 0; at < numel; at += block) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, numel - at));
-    for (std::size_t e = 0; e < size_; ++e) {
-      const std::span<double> own(&buffer[e * n], n);
-      if (parts[e] != nullptr) {
-        const Tensor& tensor = tensor_of(*parts[e]);
-        auto read = readers.at(&tensor).read_f64(parts[e]->first + at, own);
-        if (!read) {
-          parts[e] = nullptr;
-          ASSAY_CHECK(lose(e, tensor, std::move(read).error()));
-        }
+    const std::span<double> own = block.subspan(e * n, n);
+    if (parts[e] != nullptr) {
+      const Tensor& tensor = tensor_of(*parts[e]);
+      auto result = readers.at(&tensor).read_f64(parts[e]->first + at, own);
+      if (!result) {
+        if (result.error().code() == Code::need_range) return result;
+        parts[e] = nullptr;
+        lose(e, tensor, std::move(result).error());
       }
-      if (parts[e] == nullptr) std::ranges::fill(own, 0.0);
     }
-    split_classes(buffer, n, parts);
-    for (std::size_t e = 0; e < size_; ++e) {
-      if (parts[e] == nullptr) continue;
-      Tally& tally = tallies[e];
-      for (double& value : std::span(&buffer[e * n], n)) {
-        if (!std::isfinite(value)) {
-          ++tally.not_finite;
-          value = 0;
-          continue;
-        }
-        if (!tally.any) tally.min = tally.max = value, tally.any = true;
-        tally.min = std::min(tally.min, value);
-        tally.max = std::max(tally.max, value);
-      }
-      if (sketches_ && weighed(*parts[e]))
-        if (const Neurons neurons = neurons_of(layer_, *parts[e]); neurons.count > 0)
-          sketches_->add(e, neurons, parts[e]->cols, at, std::span(&buffer[e * n], n));
-    }
-    if (weighed(**first)) add_products(buffer, n, parts);
+    if (parts[e] == nullptr) std::ranges::fill(own, 0.0);
   }
-  for (std::size_t e = 0; e < size_; ++e)
-    if (parts[e] != nullptr) conclude(e, *parts[e], tallies[e]);
   return {};
 }
 
-void LayerMeter::conclude(std::size_t expert, const ExpertPart& part, const Tally& tally) {
+Work<void> LayerMeter::measure(const Group& group) {
+  std::vector<const ExpertPart*> parts = group.parts;
+  const Readers readers = open(parts);
+  const auto first = std::ranges::find_if(parts, [](const ExpertPart* part) { return part != nullptr; });
+  if (first == parts.end()) co_return {};
+  const ExpertPart& any = **first;
+  std::vector<Stretch> stretches = stretches_of(checkpoint_, any, options_.sample);
+  if (stretches.empty()) stretches = {{0, any.numel}};
+  else layer_.sampled = true;
+  const std::uint64_t looked = elements_of(stretches);
+  const double stands_for = looked == any.numel ? 1.0 : static_cast<double>(any.numel) / static_cast<double>(looked);
+  const std::size_t block = std::clamp<std::size_t>(kBufferElements / size_, 64, kLongestBlock);
+  std::vector<double> buffer(size_ * static_cast<std::size_t>(std::min<std::uint64_t>(block, any.numel)));
+  std::vector<Tally> tallies(size_);
+  for (const Stretch& stretch : stretches) {
+    for (std::uint64_t done = 0; done < stretch.count; done += block) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block, stretch.count - done));
+      ASSAY_READ(read(readers, parts, stretch.first + done, n, buffer));
+      add_block(buffer, stretch.first + done, n, parts, tallies);
+      if (weighed(any)) add_products(buffer, n, stands_for, products_, squares_);
+    }
+  }
+  for (std::size_t e = 0; e < size_; ++e)
+    if (parts[e] != nullptr) conclude(e, *parts[e], tallies[e], looked);
+  co_return {};
+}
+
+void LayerMeter::add_block(std::span<double> block, std::uint64_t at, std::size_t n, const std::vector<const ExpertPart*>& parts,
+                           std::vector<Tally>& tallies) {
+  split_classes(block, n, parts);
+  for (std::size_t e = 0; e < size_; ++e) {
+    if (parts[e] == nullptr) continue;
+    Tally& tally = tallies[e];
+    for (double& value : std::span(&block[e * n], n)) {
+      if (!std::isfinite(value)) {
+        ++tally.not_finite;
+        value = 0;
+        continue;
+      }
+      if (!tally.any) tally.min = tally.max = value, tally.any = true;
+      tally.min = std::min(tally.min, value);
+      tally.max = std::max(tally.max, value);
+    }
+    if (sketches_ && weighed(*parts[e]))
+      if (const Neurons neurons = neurons_of(layer_, *parts[e]); neurons.count > 0)
+        sketches_->add(e, neurons, parts[e]->cols, at, std::span(&block[e * n], n));
+  }
+}
+
+void LayerMeter::conclude(std::size_t expert, const ExpertPart& part, const Tally& tally, std::uint64_t looked) {
   Facts& facts = facts_[expert];
   const bool zero = part.numel > 0 && tally.not_finite == 0 && tally.min == 0 && tally.max == 0;
   if (part.kind == PartKind::bias) facts.biased = facts.biased || !zero;
   if (part.kind != PartKind::weight && part.kind != PartKind::packed) return;
-  facts.elements += part.numel;
+  facts.elements += looked;
   facts.not_finite += tally.not_finite;
   ++facts.mains;
   if (zero) ++facts.zero_mains;
@@ -312,6 +300,7 @@ void LayerMeter::name_dead() {
     else if (facts.constant_mains == facts.mains) expert.dead = "each of its weights holds one value only";
     else if (!facts.zero_projection.empty() && !facts.biased) expert.dead = concat("its ", escape(facts.zero_projection, 40), " is all 0");
     if (expert.dead.empty()) continue;
+    if (layer_.sampled) expert.dead += ", as far as a sample shows";
     layer_.dead.push_back(expert.index);
     std::vector<Fact> where = {{"expert", expert.index}, {"prefix", layer_.prefix}};
     if (layer_.layer) where.push_back({"layer", *layer_.layer});
@@ -352,7 +341,9 @@ void LayerMeter::find_pairs() {
     for (std::size_t b = a + 1; b < size_; ++b) {
       if (!layer_.experts[a].measured || !layer_.experts[b].measured) continue;
       const std::uint64_t of_a = layer_.experts[a].index, of_b = layer_.experts[b].index;
-      if (class_of_[a] == class_of_[b]) {
+      // Of a sample, equality is but likeness.
+      const bool identical = class_of_[a] == class_of_[b] && !layer_.sampled;
+      if (identical) {
         if (++layer_.identical_count <= MoeLayer::kListed) layer_.identical.emplace_back(of_a, of_b);
       }
       if (products_.empty() || !(squares_[a] > 0) || !(squares_[b] > 0)) continue;
@@ -360,7 +351,7 @@ void LayerMeter::find_pairs() {
       if (!std::isfinite(alike)) continue;
       sum += alike;
       ++pairs;
-      if (class_of_[a] == class_of_[b] || alike < options_.similar) continue;
+      if (identical || alike < options_.similar) continue;
       ++layer_.similar_count;
       layer_.similar.push_back({of_a, of_b, alike, std::nullopt});
       if (layer_.similar.size() >= 4 * MoeLayer::kListed) keep_best(MoeLayer::kListed);
@@ -386,8 +377,8 @@ void LayerMeter::tell_identical() {
 }
 
 /// Pairs that a plain cosine does not show, because their neurons stand in another order.
-Result<void> LayerMeter::find_aligned() {
-  if (!sketches_) return {};
+Work<void> LayerMeter::find_aligned() {
+  if (!sketches_) co_return {};
   sketches_->finish();
   struct Candidate {
     std::size_t a, b;
@@ -406,9 +397,9 @@ Result<void> LayerMeter::find_aligned() {
   if (candidates.size() > kMostMatched) candidates.resize(kMostMatched);
   for (const Candidate& pair : candidates) {
     const auto match = sketches_->match(pair.a, pair.b);
-    auto product = aligned_product(checkpoint_, layer_, layer_.experts[pair.a], layer_.experts[pair.b], match);
+    auto product = co_await aligned_product(checkpoint_, layer_, layer_.experts[pair.a], layer_.experts[pair.b], match);
     if (!product) {
-      ASSAY_CHECK(lose(pair.a, checkpoint_.tensors[layer_.experts[pair.a].parts.front().tensor], std::move(product).error()));
+      lose(pair.a, checkpoint_.tensors[layer_.experts[pair.a].parts.front().tensor], std::move(product).error());
       continue;
     }
     const double plain = cosine(pair.a, pair.b), aligned = *product / std::sqrt(squares_[pair.a]) / std::sqrt(squares_[pair.b]);
@@ -416,10 +407,10 @@ Result<void> LayerMeter::find_aligned() {
     ++layer_.similar_count;
     layer_.similar.push_back({layer_.experts[pair.a].index, layer_.experts[pair.b].index, plain, aligned});
   }
-  return {};
+  co_return {};
 }
 
-Result<void> LayerMeter::measure_routers() {
+Work<void> LayerMeter::measure_routers() {
   std::uint64_t base = 0;
   for (const Router& router : layer_.routers) {
     const Tensor& tensor = checkpoint_.tensors[router.tensor];
@@ -429,7 +420,7 @@ Result<void> LayerMeter::measure_routers() {
     Result<void> read;
     for (std::uint64_t at = 0; reader && read && at < tensor.numel; at += buffer.size()) {
       const std::span<double> part(buffer.data(), static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.numel - at)));
-      read = reader->read_f64(at, part);
+      while (lacks_range(read = reader->read_f64(at, part))) co_await Missing(std::move(read).error());
       if (!read) break;
       for (std::size_t i = 0; i < part.size(); ++i) {
         const std::uint64_t entry = router.axis == 0 ? (at + i) / tensor.shape[1] : (at + i) % tensor.shape[1];
@@ -438,7 +429,6 @@ Result<void> LayerMeter::measure_routers() {
     }
     if (!reader || !read) {
       Error error = reader ? std::move(read).error() : std::move(reader).error();
-      if (error.code() == Code::need_range) return std::unexpected(std::move(error));
       findings_.push_back(Finding::from(std::move(error).of_tensor(tensor.name)));
     } else {
       for (Expert& expert : layer_.experts)
@@ -447,21 +437,22 @@ Result<void> LayerMeter::measure_routers() {
     }
     base += router.experts;
   }
-  return {};
+  co_return {};
 }
 
-Result<void> LayerMeter::run() {
-  if (size_ == 0) return {};
+Work<void> LayerMeter::run() {
+  if (size_ == 0) co_return {};
   group_parts();
   start_classes();
   start_sketches();
-  for (const Group& group : groups_) ASSAY_CHECK(measure(group));
+  for (const Group& group : groups_) ASSAY_AWAIT_CHECK(measure(group));
   finish_experts();
   name_dead();
   find_pairs();
-  ASSAY_CHECK(find_aligned());
+  ASSAY_AWAIT_CHECK(find_aligned());
   keep_best(MoeLayer::kListed);
-  return measure_routers();
+  ASSAY_AWAIT_CHECK(measure_routers());
+  co_return {};
 }
 
 }  // namespace
@@ -475,7 +466,7 @@ Result<void> measure_experts(const Checkpoint& checkpoint, Moe& moe, const MoeOp
   in_parallel(
       layers, options.threads,
       [&](std::size_t i, std::size_t) {
-        results[i] = LayerMeter(checkpoint, moe.layers[i], options, found[i]).run();
+        results[i] = LayerMeter(checkpoint, moe.layers[i], options, found[i]).run().go_on();
         ++done;
       },
       [&] { return !options.watch || done == layers || options.watch(done, layers); });
@@ -485,6 +476,18 @@ Result<void> measure_experts(const Checkpoint& checkpoint, Moe& moe, const MoeOp
     if (!results[i]) return std::unexpected(std::move(results[i]).error());
   }
   return {};
+}
+
+Work<void> measure_experts_work(const Checkpoint& checkpoint, Moe& moe, const MoeOptions& options, std::vector<Finding>& findings) {
+  const std::size_t layers = moe.layers.size();
+  for (std::size_t i = 0; i < layers; ++i) {
+    if (options.watch && !options.watch(i, layers)) break;
+    std::vector<Finding> found;
+    LayerMeter meter(checkpoint, moe.layers[i], options, found);
+    ASSAY_AWAIT_CHECK(meter.run());
+    for (Finding& finding : found) findings.push_back(std::move(finding));
+  }
+  co_return {};
 }
 
 }  // namespace assay::analysis

@@ -13,6 +13,7 @@
 #include "analysis/parallel.hpp"
 #include "analysis/quantiles.hpp"
 #include "analysis/run_blocks.hpp"
+#include "analysis/sampling.hpp"
 #include "analysis/stats_tally.hpp"
 #include "assay/values.hpp"
 #include "base/arith.hpp"
@@ -27,7 +28,6 @@ namespace {
 constexpr std::size_t kBlock = Meter::kBlockBytes / sizeof(double);  // decoded reals
 constexpr std::uint64_t kUnitBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kSorted = 16384;  // elements: a search, which goes through tables of 2^16 counts, is dearer for so few
-constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20, kSampledFrom = std::uint64_t{16} << 20;  // one in sixteen
 
 /// The kind of the reals a tensor consists of; none where values have to be decoded first.
 std::optional<kernels::Real> real_of(const Tensor& tensor) {
@@ -46,11 +46,6 @@ std::optional<kernels::Real> real_of(const Tensor& tensor) {
     case DType::u32: return Real::u32;
     default: return std::nullopt;
   }
-}
-
-/// How many blocks of kSampleBytes stand for a tensor; 0 for one that is small enough to be read.
-std::uint64_t sampled_blocks(std::uint64_t numel, std::uint64_t size) {
-  return numel > kSampledFrom / size ? numel / (16 * (kSampleBytes / size)) + 1 : 0;
 }
 
 CodeOrder order_of(DType dtype) {
@@ -223,10 +218,9 @@ void StatsRun::add_units(std::uint32_t number) {
   const auto add = [&](std::uint64_t first, std::uint64_t count) {
     units_.push_back({number, static_cast<std::uint32_t>(count * size), first, count});
   };
-  if (const std::uint64_t blocks = options_.sample ? sampled_blocks(numel, size) : 0; blocks > 0) {
-    const std::uint64_t length = kSampleBytes / size;
+  if (const auto stretches = options_.sample ? sampled(kTensorSampling, numel, size) : std::vector<Stretch>(); !stretches.empty()) {
     work.whole = false;
-    for (std::uint64_t i = 0; i < blocks; ++i) add(blocks == 1 ? 0 : (numel - length) / (blocks - 1) * i, length);
+    for (const Stretch& stretch : stretches) add(stretch.first, stretch.count);
   } else {
     const std::uint64_t length = kUnitBytes / size;
     for (std::uint64_t first = 0; first < numel; first += length) add(first, std::min(length, numel - first));
@@ -260,8 +254,8 @@ std::uint64_t StatsRun::bytes_of(const Checkpoint& checkpoint, const Tensor& ten
   if (!tensor.readable) return 0;
   const Work work(checkpoint, tensor, options);
   const std::uint64_t size = work.element_bytes(), numel = work.tensor().numel;
-  const std::uint64_t blocks = options.sample ? sampled_blocks(numel, size) : 0;
-  const std::uint64_t once = blocks > 0 ? blocks * (kSampleBytes / size) * size : numel * size;
+  const auto stretches = options.sample ? sampled(kTensorSampling, numel, size) : std::vector<Stretch>();
+  const std::uint64_t once = (stretches.empty() ? numel : elements_of(stretches)) * size;
   return once * (work.searched ? work.code_bytes() / 2 : 1);
 }
 

@@ -9,14 +9,14 @@
 #include "analysis/model_config.hpp"
 #include "analysis/moe.hpp"
 #include "analysis/select.hpp"
-#include "analysis/stats.hpp"
+#include "analysis/stats_run.hpp"
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
 #include "analysis/verify/verify.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
-#include "capi/handle.hpp"
+#include "capi/job.hpp"
 #include "formats/write.hpp"
 #include "model/byte_map.hpp"
 #include "model/synthetic.hpp"
@@ -39,6 +39,7 @@ struct Job {
   const State& state;
   const Checkpoint& checkpoint;
   std::string_view filter;
+  bool sample;
   Watch& watch;
   JsonWriter& json;
   Findings findings;
@@ -100,48 +101,72 @@ Result<void> write_tree(Job& job) {
   return {};
 }
 
-Result<void> write_stats(Job& job) {
-  ASSAY_TRY(const auto rows, chosen(job.checkpoint, job.filter, file_order(job.checkpoint)));
+Work<void> write_stats(Job& job) {
+  ASSAY_READ_INTO(const auto rows, chosen(job.checkpoint, job.filter, file_order(job.checkpoint)));
   std::uint64_t all = 0, done = 0;
   for (const std::uint32_t row : rows) all += job.checkpoint.tensors[row].nbytes();
   job.json.key("tensors").begin_array();
   for (const std::uint32_t row : rows) {
-    if (!job.watch.goes_on(done, all)) break;
     const Tensor& tensor = job.checkpoint.tensors[row];
-    auto stats = analysis::tensor_stats(job.checkpoint, tensor);
-    if (!stats && stats.error().code() == Code::need_range) return fail(std::move(stats).error());
+    analysis::StatsRun run(job.checkpoint, {&tensor}, 1, {.sample = job.sample});
+    for (bool more = job.watch.goes_on(done, all); more;) {
+      ASSAY_READ_INTO(more, run.advance());
+      if (more && !job.watch.goes_on(std::min(done + run.bytes_done(), all), all)) break;
+    }
+    if (job.watch.stopped) break;
+    auto stats = run.result(0);
     if (!stats && tensor.readable) job.add(Finding::from(std::move(stats).error().of_tensor(tensor.name)));
     report::write_stats(job.json, tensor, stats ? &*stats : nullptr);
     done += tensor.nbytes();
   }
   job.json.end_array();
-  return {};
+  co_return {};
 }
 
-Result<void> write_doctor(Job& job) {
-  ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, job.findings));
+/// config.json, or what stands for it; adds nothing to the job before it is all there.
+Result<analysis::ModelConfig> config_of(Job& job) {
+  Findings findings = job.findings;
+  auto config = analysis::read_model_config(*job.state.files, job.checkpoint, findings);
+  if (config) job.findings = std::move(findings);
+  return config;
+}
+
+Work<void> write_doctor(Job& job) {
+  ASSAY_READ_INTO(const auto config, config_of(job));
   analysis::DoctorOptions options;
+  options.sample = job.sample;
   options.watch = [&](std::uint64_t done, std::uint64_t of) { return job.watch.goes_on(done, of); };
   std::vector<Finding> found;
-  ASSAY_TRY(const analysis::Checkup checkup, analysis::examine(job.checkpoint, config, options, found));
+  ASSAY_AWAIT(const analysis::Checkup checkup, analysis::examine_work(job.checkpoint, config, options, found));
   for (Finding& finding : found) job.add(std::move(finding));
   report::write_doctor_keys(job.json, checkup, job.findings);
-  return {};
+  co_return {};
 }
 
-Result<void> write_experts(Job& job, bool measure) {
-  ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, job.findings));
-  std::vector<Finding> found;
-  analysis::Moe moe = analysis::find_experts(job.checkpoint, config, found);
-  analysis::MoeOptions options;
-  options.watch = [&](std::size_t done, std::size_t of) { return job.watch.goes_on(done, of); };
-  if (measure) ASSAY_CHECK(analysis::measure_experts(job.checkpoint, moe, options, found));
+Result<analysis::Moe> experts_of(Job& job, std::vector<Finding>& found) {
+  ASSAY_TRY(const auto config, config_of(job));
+  return analysis::find_experts(job.checkpoint, config, found);
+}
+void tell_experts(Job& job, const analysis::Moe& moe, std::vector<Finding>& found) {
   for (Finding& finding : found) job.add(std::move(finding));
   report::write_moe_keys(job.json, job.checkpoint, moe, nullptr);
+}
+Work<void> write_moe(Job& job) {
+  std::vector<Finding> found;
+  ASSAY_READ_INTO(analysis::Moe moe, experts_of(job, found));
+  analysis::MoeOptions options;
+  options.sample = job.sample;
+  options.watch = [&](std::size_t done, std::size_t of) { return job.watch.goes_on(done, of); };
+  ASSAY_AWAIT_CHECK(analysis::measure_experts_work(job.checkpoint, moe, options, found));
+  tell_experts(job, moe, found);
+  co_return {};
+}
+Result<void> write_moe_structure(Job& job) {
+  std::vector<Finding> found;
+  ASSAY_TRY(const analysis::Moe moe, experts_of(job, found));
+  tell_experts(job, moe, found);
   return {};
 }
-Result<void> write_moe(Job& job) { return write_experts(job, true); }
-Result<void> write_moe_structure(Job& job) { return write_experts(job, false); }
 
 Result<void> write_map(Job& job) {
   ASSAY_TRY(const auto maps, model::map_bytes(*job.state.files, job.checkpoint));
@@ -150,56 +175,125 @@ Result<void> write_map(Job& job) {
 }
 
 /// Looks at every block and member in turn; false when the caller wants no more.
-Result<bool> run_pass(analysis::Pass& pass, Watch& watch) {
+Work<bool> run_pass(analysis::Pass& pass, Watch& watch) {
   std::uint64_t done = 0;
   for (std::size_t i = 0; i < pass.blocks().size(); ++i) {
-    if (!watch.goes_on(done, pass.bytes())) return false;
-    ASSAY_TRY(const ByteBlock bytes, pass.read(i));
+    if (!watch.goes_on(done, pass.bytes())) co_return false;
+    ASSAY_READ_INTO(const ByteBlock bytes, pass.read(i));
     pass.fold(pass.check(i, bytes.view()));
     done += pass.blocks()[i].length;
   }
   for (std::size_t i = 0; i < pass.jobs(); ++i) {
-    if (!watch.goes_on(done, pass.bytes())) return false;
-    pass.run_job(i);
+    if (!watch.goes_on(done, pass.bytes())) co_return false;
+    ASSAY_READ(pass.run_job(i));
     done += pass.job_bytes(i);
   }
-  return true;
+  co_return true;
 }
 
-Result<void> write_verification(Job& job, bool contents) {
-  ASSAY_TRY(const auto maps, model::map_bytes(*job.state.files, job.checkpoint));
+/// What headers say, and what there is to look at; adds nothing to the job before it is all there.
+struct Verification {
+  std::vector<analysis::Check> checks;
   Findings found;
+  analysis::Pass pass;
+};
+Result<Verification> verify_headers(const Job& job) {
+  Findings found;
+  ASSAY_TRY(const auto maps, model::map_bytes(*job.state.files, job.checkpoint));
   ASSAY_TRY(const auto config, analysis::read_model_config(*job.state.files, job.checkpoint, found));
   ASSAY_TRY(auto checks, analysis::check_headers(job.checkpoint, maps, config, found));
   ASSAY_TRY(analysis::Pass pass, analysis::Pass::plan(job.checkpoint, {}));
-  if (contents) {
-    ASSAY_TRY(contents, run_pass(pass, job.watch));
-  }
-  if (contents) {
-    ASSAY_TRY(auto more, analysis::check_contents(job.checkpoint, pass, false, found));
-    std::ranges::move(more, std::back_inserter(checks));
-    checks.push_back(analysis::no_digest());
-  }
-  for (const Finding& finding : found.list()) job.add(finding);
-  report::write_check_keys(job.json, checks);
-  report::write_member_keys(job.json, job.checkpoint, pass.members(), contents);
+  return Verification{std::move(checks), std::move(found), std::move(pass)};
+}
+void tell_verification(Job& job, const Verification& made, bool contents) {
+  for (const Finding& finding : made.found.list()) job.add(finding);
+  report::write_check_keys(job.json, made.checks);
+  report::write_member_keys(job.json, job.checkpoint, made.pass.members(), contents);
+}
+/// Nothing of it reads: no values were asked for.
+Result<void> add_contents(Job& job, Verification& made) {
+  ASSAY_TRY(auto more, analysis::check_contents(job.checkpoint, made.pass, false, made.found));
+  std::ranges::move(more, std::back_inserter(made.checks));
+  made.checks.push_back(analysis::no_digest());
   return {};
 }
-Result<void> write_verify(Job& job) { return write_verification(job, true); }
-Result<void> write_verify_headers(Job& job) { return write_verification(job, false); }
+
+Work<void> write_verify(Job& job) {
+  ASSAY_READ_INTO(Verification made, verify_headers(job));
+  ASSAY_AWAIT(const bool contents, run_pass(made.pass, job.watch));
+  if (contents) {
+    ASSAY_READ(add_contents(job, made));
+  }
+  tell_verification(job, made, contents);
+  co_return {};
+}
+Result<void> write_verify_headers(Job& job) {
+  ASSAY_TRY(const Verification made, verify_headers(job));
+  tell_verification(job, made, false);
+  return {};
+}
+
+}  // namespace
+
+namespace assay::capi {
 
 struct Document {
   std::string_view command;
-  std::string_view schema;  ///< the command whose document it is
-  Result<void> (*write)(Job&);
+  std::string_view schema;        ///< the command whose document it is
+  Result<void> (*at_once)(Job&);  ///< from headers, before anything is written
+  Work<void> (*write)(Job&) = nullptr;
 };
+
+namespace {
+
 constexpr Document kDocuments[] = {
-    {"info", "info", write_info},       {"tensors", "tensors", write_tensors},
-    {"tree", "tree", write_tree},       {"map", "map", write_map},
-    {"stats", "stats", write_stats},    {"doctor", "doctor", write_doctor},
-    {"moe", "moe", write_moe},          {"moe-structure", "moe", write_moe_structure},
-    {"verify", "verify", write_verify}, {"verify-headers", "verify", write_verify_headers},
+    {"info", "info", write_info},
+    {"tensors", "tensors", write_tensors},
+    {"tree", "tree", write_tree},
+    {"map", "map", write_map},
+    {"stats", "stats", nullptr, write_stats},
+    {"doctor", "doctor", nullptr, write_doctor},
+    {"moe", "moe", nullptr, write_moe},
+    {"moe-structure", "moe", write_moe_structure},
+    {"verify", "verify", nullptr, write_verify},
+    {"verify-headers", "verify", write_verify_headers},
 };
+
+}  // namespace
+
+const Document* find_document(std::string_view command) {
+  const auto* found = std::ranges::find(kDocuments, command, &Document::command);
+  return found == std::end(kDocuments) ? nullptr : found;
+}
+
+Work<std::string> document_work(const Document& document, std::shared_ptr<const State> state, std::string filter, bool sample,
+                                Watch& watch) {
+  report::Writer text;
+  JsonWriter json(text, 2);
+  report::begin_document(json, document.schema, state->files->label());
+  Job job{*state, state->checkpoint, filter, sample, watch, json, state->checkpoint.findings, state->checkpoint.complete};
+  if (document.at_once != nullptr) {
+    ASSAY_READ(document.at_once(job));
+  } else {
+    ASSAY_AWAIT_CHECK(document.write(job));
+  }
+  report::end_document(json, job.complete && !watch.stopped, job.findings, nullptr);
+  co_return std::string(text.text());
+}
+
+Result<std::uint64_t> document_bytes(const Document& document, const State& state, bool sample) {
+  const Checkpoint& checkpoint = state.checkpoint;
+  if (document.write == write_doctor) return analysis::bytes_to_examine(checkpoint, sample);
+  if (document.write == write_moe) {
+    std::vector<Finding> ignored;
+    return analysis::bytes_to_measure(checkpoint, analysis::find_experts(checkpoint, {}, ignored), sample);
+  }
+  return 0;
+}
+
+}  // namespace assay::capi
+
+namespace {
 
 void hand_numbers(std::span<const std::uint32_t> numbers, assay_buffer** out) {
   auto buffer = std::make_unique<assay_buffer>();
@@ -223,17 +317,12 @@ assay_status assay_report(const assay_checkpoint* checkpoint, const char* comman
   return guarded(error, [&]() -> Result<void> {
     if (checkpoint == nullptr || command == nullptr || out == nullptr) return fail(Code::usage, "a NULL argument");
     *out = nullptr;
-    const auto document = std::ranges::find(kDocuments, std::string_view(command), &Document::command);
-    if (document == std::end(kDocuments)) return fail(Code::usage, concat("there is no document ", quote(command)));
-    const State& state = *checkpoint->state;
-    report::Writer text;
-    JsonWriter json(text, 2);
-    report::begin_document(json, document->schema, state.files->label());
+    const Document* document = find_document(command);
+    if (document == nullptr) return fail(Code::usage, concat("there is no document ", quote(command)));
     Watch watching{watch, context};
-    Job job{state, state.checkpoint, filter != nullptr ? filter : "", watching, json, state.checkpoint.findings, state.checkpoint.complete};
-    ASSAY_CHECK(document->write(job));
-    report::end_document(json, job.complete && !watching.stopped, job.findings, nullptr);
-    hand_text(text.text(), out);
+    ASSAY_TRY(const std::string text,
+              document_work(*document, checkpoint->state, filter != nullptr ? filter : "", false, watching).go_on());
+    hand_text(text, out);
     return {};
   });
 }

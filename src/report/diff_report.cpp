@@ -21,7 +21,8 @@ double badness(const DiffRow& row, std::string_view key) {
   const analysis::Difference& d = row.difference;
   if (!d.compared) return kWorst;
   const bool broken = d.nan_changed > 0 || d.inf_changed > 0;
-  if (key == "changed") return d.numel == 0 ? 0 : static_cast<double>(d.changed_elements) / static_cast<double>(d.numel);
+  if (key == "changed")
+    return d.numel == 0 ? 0 : static_cast<double>(d.changed_elements) / static_cast<double>(d.sampled ? d.measured : d.numel);
   if (key == "ulps") return broken ? kWorst : static_cast<double>(d.max_ulps.value_or(0));
   if (broken) return kWorst;
   if (d.same_bytes) return 0;
@@ -131,12 +132,17 @@ void write_changed_row(JsonWriter& json, const DiffReport& report, const DiffRow
   json.key("compared").boolean(d.compared);
   json.key("match").text(match_name(row.pair.kind));
   if (d.rank) put_rank(json, *d.rank);
+  if (d.sampled) {
+    json.key("exact").boolean(false);
+    json.key("measured").integer(d.measured);
+  }
   json.end_object();
 }
 
 void write_diff_keys(JsonWriter& json, const DiffReport& report) {
   json.key("path_b").text(report.path_b);
   json.key("values_compared").boolean(report.options.values);
+  if (report.options.sample) json.key("exact").boolean(false);
   put_names(json, "only_a", *report.a, report.only_a);
   put_names(json, "only_b", *report.b, report.only_b);
   json.key("identical").integer(report.identical);

@@ -17,6 +17,10 @@ void write_doctor_keys(JsonWriter& json, const analysis::Checkup& checkup, const
   json.key("checked").integer(checkup.checked);
   json.key("skipped").integer(checkup.skipped);
   json.key("bytes").integer(checkup.bytes);
+  if (checkup.sampled > 0) {
+    json.key("exact").boolean(false);
+    json.key("sampled").integer(checkup.sampled);
+  }
   json.key("advice").begin_object();
   for (const auto& [code, count] : findings.counts())
     if (!code_hint(code).empty()) json.key(code_name(code)).text(code_hint(code));

@@ -147,6 +147,7 @@ void write_moe_layer(JsonWriter& json, const Checkpoint& checkpoint, const MoeLa
   json.key("layout").text(analysis::layout_name(layer.layout));
   json.key("layout_from").text(layer.layout_from);
   write_router(json, checkpoint, layer);
+  if (layer.sampled) json.key("exact").boolean(false);
   json.key("shared").begin_array();
   for (const std::string& name : layer.shared) json.text(name);
   json.end_array();
@@ -165,6 +166,7 @@ void write_moe_keys(JsonWriter& json, const Checkpoint& checkpoint, const Moe& m
   json.key("expert_count").integer(moe.expert_count);
   optional_integer(json, "top_k", moe.top_k);
   json.key("top_k_from").text(moe.top_k_from);
+  if (std::ranges::any_of(moe.layers, &MoeLayer::sampled)) json.key("exact").boolean(false);
   json.key("layers").begin_array();
   for (const MoeLayer& layer : moe.layers) write_moe_layer(json, checkpoint, layer);
   json.end_array();

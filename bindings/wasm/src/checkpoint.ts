@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint: the C API's handle with the documents of the program as objects. What may need bytes gives Steps.
 import type { Files } from './files.js';
+import { Job, type JobOptions } from './job.js';
 import { StatsJob, type MeasuredStats, type StatsOptions } from './stats.js';
 import { NO_INDEX, NO_OFFSET, type Core, type Steps, type Watch } from './module.js';
 
@@ -134,24 +135,21 @@ export class Checkpoint {
     return this.core.withText(name, (text, length) => this.core.raw('assay_tensor_find', this.handle, text, length)) | 0;
   }
 
-  /** A document of the program, parsed. `filter` chooses tensors, where the command knows one. */
-  *report(command: Command, filter = '', watch?: Watch): Steps<Document> {
-    const text = yield* this.reportText(command, filter, watch);
+  /**
+   * A document of the program, parsed. `filter` chooses tensors, where the command knows one. Where `watch` says false the work ends, and the
+   * document is not `complete`.
+   */
+  *report(command: Command, filter = '', watch?: Watch, options?: JobOptions): Steps<Document> {
+    const text = yield* this.reportText(command, filter, watch, options);
     return JSON.parse(text) as Document;
   }
   /** The same as it is printed. */
-  *reportText(command: Command, filter = '', watch?: Watch): Steps<string> {
-    if (command === 'stats') return yield* this.statsText(filter, watch);
-    for (;;) {
-      const need = this.core.withText(command, (commandText) =>
-        this.core.withText(filter, (filterText) =>
-          this.core.withWatch(watch, (fn, context) =>
-            this.core.attempt('assay_report', this.handle, commandText, filterText, fn, context, this.core.out()),
-          ),
-        ),
-      );
-      if (need === undefined) return utf8.decode(this.core.takeBuffer());
-      yield need;
+  *reportText(command: Command, filter = '', watch?: Watch, options?: JobOptions): Steps<string> {
+    const job = Job.report(this, command, filter, options);
+    try {
+      return yield* job.run(watch);
+    } finally {
+      job.free();
     }
   }
   /** Statistics of one tensor, exact unless sampled; null where `watch` ended them. */
@@ -186,13 +184,13 @@ export class Checkpoint {
       job.free();
     }
   }
-  *diff(other: Checkpoint, values = true, watch?: Watch): Steps<Document> {
-    for (;;) {
-      const need = this.core.withWatch(watch, (fn, context) =>
-        this.core.attempt('assay_report_diff', this.handle, other.handle, values ? 1 : 0, fn, context, this.core.out()),
-      );
-      if (need === undefined) return JSON.parse(utf8.decode(this.core.takeBuffer())) as Document;
-      yield need;
+  /** `assay diff --json`; without `values` of names, dtypes and shapes only. */
+  *diff(other: Checkpoint, values = true, watch?: Watch, options?: JobOptions): Steps<Document> {
+    const job = Job.diff(this, other, values, options);
+    try {
+      return JSON.parse(yield* job.run(watch)) as Document;
+    } finally {
+      job.free();
     }
   }
 
@@ -247,16 +245,6 @@ export class Checkpoint {
     }
   }
 
-  /** Step by step, so that memory stays bounded. */
-  private *statsText(filter: string, watch?: Watch): Steps<string> {
-    const job = StatsJob.of(this, this.select(filter, this.order('file')));
-    try {
-      yield* job.finish(watch);
-      return job.documentText();
-    } finally {
-      job.free();
-    }
-  }
   private sized(name: string, index: number): string {
     const address = this.core.raw(name, this.handle, index, this.core.out(1));
     return this.core.text(address, this.core.outValue(1));

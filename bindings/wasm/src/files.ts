@@ -13,8 +13,12 @@ export interface Source {
 /** Not more than this is asked of a file at once: browsers fail near 2 GiB, with misleading words. */
 export const MOST_AT_ONCE = 64 * 2 ** 20;
 const MOST_HELD = 24 * 2 ** 20;
+/** Of what one block of work needs together, where that is more than MOST_HELD. */
+const MOST_HELD_AT_ALL = 192 * 2 ** 20;
 const LEAST_READ = 64 * 1024;
+const LEAST_OF_MANY = 4 * 1024;
 const MOST_AHEAD = 8 * 2 ** 20;
+const MOST_STREAMS = 4096;
 const SLICE = 8 * 2 ** 20;
 const IN_FLIGHT = 4;
 
@@ -52,8 +56,7 @@ export class Files {
   readonly handle: number;
   private readonly readers: number[] = [];
   private readonly sources = new Map<string, Source>();
-  /** Where the last read of each file ended, and how long it was: what goes on from there is read further ahead each time. */
-  private readonly last = new Map<string, { end: number; length: number }>();
+  private readonly ahead = new Map<string, ReadAhead>();
   private held = 0;
   /** Bytes asked of the sources so far. */
   bytesRead = 0;
@@ -78,14 +81,13 @@ export class Files {
     // Errors name files as they are shown; a lone file needs no name.
     const source = this.sources.get(need.file) ?? (this.sources.size === 1 ? [...this.sources.values()][0] : undefined);
     if (source?.read === undefined) throw new Error(`no file "${need.file}" can be read`);
-    const last = this.last.get(source.name);
-    const ahead = last?.end === need.offset ? Math.min(2 * last.length, MOST_AHEAD) : LEAST_READ;
-    const length = Math.min(Math.max(need.length, ahead), source.size - need.offset);
+    let ahead = this.ahead.get(source.name);
+    if (ahead === undefined) this.ahead.set(source.name, (ahead = new ReadAhead()));
+    const length = Math.min(ahead.lengthOf(need), source.size - need.offset);
     const bytes = await source.read(need.offset, length);
     if (bytes.length !== length) throw new Error(`"${need.file}" gave ${bytes.length} of ${length} bytes`);
     this.bytesRead += length;
     this.held += length;
-    this.last.set(source.name, { end: need.offset + length, length });
     this.addRange(source.name, need.offset, bytes);
   }
   addRange(file: string, offset: number, bytes: Uint8Array): void {
@@ -113,13 +115,12 @@ export class Files {
   /** Forgets the ranges of all files: memory stays bounded when this follows each large tensor. */
   drop(): void {
     this.held = 0;
+    for (const ahead of this.ahead.values()) ahead.settle();
     for (const name of this.names) this.core.withText(name, (text) => this.core.raw('assay_files_drop_ranges', this.handle, text));
   }
-  /** The same once it comes to much, and then true. */
-  trim(): boolean {
-    if (this.held <= MOST_HELD) return false;
-    this.drop();
-    return true;
+  /** Bytes that were fed since they were last forgotten. */
+  get bytesHeld(): number {
+    return this.held;
   }
   free(): void {
     this.core.raw('assay_files_free', this.handle);
@@ -146,11 +147,47 @@ export class Files {
 }
 
 /**
- * One step of a job that goes through its files from front to back. Once it needs more, what earlier steps read is behind it: that is
- * forgotten where it is much, so that what was read ahead is used first.
+ * How much to read where something is missing. What goes on from an earlier read is read further ahead each time; where many places go on side
+ * by side (the experts of a layer), they share what is read ahead.
+ */
+class ReadAhead {
+  /** The latest reads of places that may go on, the one used last at the end. */
+  private streams: { start: number; end: number; used: boolean }[] = [];
+
+  lengthOf({ offset, length }: RangeNeed): number {
+    const at = this.streams.findLastIndex(({ start, end }) => offset > start && offset <= end);
+    const known = at < 0 ? undefined : this.streams.splice(at, 1)[0]!;
+    const share = Math.max(LEAST_OF_MANY, Math.floor(MOST_AHEAD / (this.streams.length + 1)));
+    const read = Math.max(length, Math.min(known === undefined ? LEAST_READ : 2 * (known.end - known.start), share));
+    this.streams.push({ start: offset, end: offset + read, used: true });
+    if (this.streams.length > MOST_STREAMS) this.streams.shift();
+    return read;
+  }
+  /** What was read is forgotten: places that were not read since the last time have come to their end. */
+  settle(): void {
+    this.streams = this.streams.filter(({ used }) => used);
+    for (const stream of this.streams) stream.used = false;
+  }
+}
+
+/**
+ * Work that goes through its files mostly from front to back, and loses nothing where a range is missing. Once it needs more, what it read
+ * before is behind it: that is forgotten where it is much.
  */
 export function* forward(sets: readonly Files[], attempt: () => RangeNeed | undefined): Steps<void> {
-  let need = attempt();
-  if (need !== undefined && sets.map((files) => files.trim()).includes(true)) need = attempt();
-  for (; need !== undefined; need = attempt()) yield need;
+  let most = MOST_HELD;
+  let asked = new Set<string>();
+  for (let need = attempt(); need !== undefined; need = attempt()) {
+    if (sets.reduce((sum, files) => sum + files.bytesHeld, 0) > most) {
+      for (const files of sets) files.drop();
+      need = attempt(); // what of its block it had is gone too
+      if (need === undefined) return;
+      // Asked for again at once: a block needs more than was held, and would for ever.
+      const again = asked.has(`${need.offset} ${need.file}`);
+      most = again ? Math.min(2 * most, MOST_HELD_AT_ALL) : MOST_HELD;
+      asked = new Set();
+    }
+    asked.add(`${need.offset} ${need.file}`);
+    yield need;
+  }
 }

@@ -14,6 +14,7 @@ export * from './checkpoint.js';
 export * from './errors.js';
 export * from './files.js';
 export * from './heatmap.js';
+export * from './job.js';
 export * from './model.js';
 export * from './module.js';
 export * from './stats.js';

@@ -20,22 +20,22 @@
 
 namespace assay::analysis::doctor {
 
-Result<bool> same_elements(const Checkpoint& checkpoint, const Tensor& a, const Tensor& b) {
+Work<bool> same_elements(const Checkpoint& checkpoint, const Tensor& a, const Tensor& b) {
   constexpr std::size_t kBlock = 16384;
-  if (a.dtype != b.dtype || a.numel != b.numel) return false;
-  ASSAY_TRY(const TensorReader from_a, TensorReader::open(checkpoint, a));
-  ASSAY_TRY(const TensorReader from_b, TensorReader::open(checkpoint, b));
+  if (a.dtype != b.dtype || a.numel != b.numel) co_return false;
+  ASSAY_TAKE(const TensorReader from_a, TensorReader::open(checkpoint, a));
+  ASSAY_TAKE(const TensorReader from_b, TensorReader::open(checkpoint, b));
   const auto whole_a = from_a.plain_view(), whole_b = from_b.plain_view();
-  if (whole_a && whole_b) return kernels::best().same(whole_a->data(), whole_b->data(), whole_a->size());
+  if (whole_a && whole_b) co_return kernels::best().same(whole_a->data(), whole_b->data(), whole_a->size());
   const std::size_t size = from_a.raw_size();
   std::vector<std::byte> x(kBlock * size), y(kBlock * size);
   for (std::uint64_t at = 0; at < a.numel; at += kBlock) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, a.numel - at));
-    ASSAY_CHECK(from_a.read_raw(at, n, std::span(x.data(), n * size)));
-    ASSAY_CHECK(from_b.read_raw(at, n, std::span(y.data(), n * size)));
-    if (std::memcmp(x.data(), y.data(), n * size) != 0) return false;
+    ASSAY_READ(from_a.read_raw(at, n, std::span(x.data(), n * size)));
+    ASSAY_READ(from_b.read_raw(at, n, std::span(y.data(), n * size)));
+    if (std::memcmp(x.data(), y.data(), n * size) != 0) co_return false;
   }
-  return true;
+  co_return true;
 }
 
 void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
@@ -106,7 +106,7 @@ void check_adapters(const Checkpoint& checkpoint, const std::vector<Patient>& pa
     module.rescales = module.rescales || words.find("magnitude") != words.npos || words.find("dora_scale") != words.npos;
     for (const Half& half : kHalves)
       if (words.starts_with(half.name)) module.*half.side = true;
-    if (patient.all_zero() && !name.ends_with("bias") && module.zero == kNone) module.zero = patient.tensor;
+    if (patient.all_zero() && !patient.sampled() && !name.ends_with("bias") && module.zero == kNone) module.zero = patient.tensor;
   }
   std::vector<const AdapterModule*> dead, halves;
   for (const auto& [path, module] : modules) {
@@ -168,6 +168,7 @@ void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& pati
   for (const Tensor& tensor : checkpoint.tensors)
     if (tensor.name.substr(tensor.name.rfind('.') + 1).find("scale") != std::string_view::npos) scaled.insert(parent(tensor.name));
   for (const Patient& patient : patients) {
+    chart.about(patient.sampled());
     const Tensor& tensor = checkpoint.tensors[patient.tensor];
     if (patient.role == TensorRole::scale && patient.all_zero() && is_weight_scale(tensor.name))
       chart.share(Code::all_zero, Severity::warning, "is all 0: the weights that it scales become 0",
@@ -183,6 +184,7 @@ void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& pati
       chart.share(Code::missing_scale, Severity::warning, "is of 8 bits, fills their range, and has no scale",
                   "are of 8 bits, fill their range, and have no scale", patient.tensor);
   }
+  chart.about(false);
 }
 
 namespace {
@@ -197,6 +199,7 @@ double median(std::vector<double> values) {
 struct Spread {
   std::uint32_t tensor;
   double log_std;
+  bool sampled;
 };
 
 /// Layers that are far from those around them, measured by how much such layers differ as a rule.
@@ -223,6 +226,7 @@ void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& cha
   if (odd.size() * 4 > layers.size()) return;  // a pattern, not exceptions
   for (const std::size_t i : odd) {
     const std::string_view name = checkpoint.tensors[layers[i].tensor].name;
+    chart.about(layers[i].sampled);
     const double own = exponential(layers[i].log_std), others = exponential(around[i]);
     chart.add(Code::odd_spread, Severity::warning,
               concat(quote(name), " has a standard deviation of ", number_text(own), ", the layers around it ", number_text(others)), name,
@@ -239,9 +243,11 @@ void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& pati
     if (patient.role != TensorRole::weight || patient.swapped || patient.tied || dtype_info(tensor.dtype).kind != DTypeKind::real) continue;
     if (!patient.stats.std || !(*patient.stats.std > 0)) continue;
     std::string name = numberless(tensor.name);
-    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, natural_log(*patient.stats.std)});
+    if (name.find('#') != std::string::npos)
+      by_name[std::move(name)].push_back({patient.tensor, natural_log(*patient.stats.std), patient.sampled()});
   }
   for (auto& [name, layers] : by_name) judge(checkpoint, layers, chart);
+  chart.about(false);
 }
 
 namespace {
@@ -251,7 +257,7 @@ struct Copy {
 };
 
 /// Tensors that are equal and stand at different places, each with the first of its kind.
-Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::vector<const Patient*>& eligible) {
+Work<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::vector<const Patient*>& eligible) {
   // What equal tensors surely share; only those are compared.
   using Key = std::tuple<DType, std::uint64_t, std::uint64_t, double, double, double, double>;
   std::map<Key, std::vector<std::uint32_t>> alike;
@@ -268,11 +274,8 @@ Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::v
     for (const std::uint32_t t : tensors) {
       bool known = false;
       for (std::size_t i = 0; i < firsts.size() && i < 16 && !known; ++i) {
-        auto same = same_elements(checkpoint, checkpoint.tensors[firsts[i]], checkpoint.tensors[t]);
-        if (!same) {
-          if (same.error().code() == Code::need_range) return std::unexpected(std::move(same).error());
-          continue;  // whoever could not be read has its finding
-        }
+        auto same = co_await same_elements(checkpoint, checkpoint.tensors[firsts[i]], checkpoint.tensors[t]);
+        if (!same) continue;  // whoever could not be read has its finding
         known = *same;
         if (known) copies.push_back({firsts[i], t});
       }
@@ -280,23 +283,24 @@ Result<std::vector<Copy>> find_copies(const Checkpoint& checkpoint, const std::v
     }
   }
   sort_stable(copies, {}, &Copy::second);
-  return copies;
+  co_return copies;
 }
 
 }  // namespace
 
-Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
+Work<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
   constexpr std::uint64_t kLeastElements = 16;
   std::vector<const Patient*> eligible;
   std::map<std::string_view, std::uint64_t> in_module;  // tensors that could be copies, by layer
   for (const Patient& patient : patients) {
     const bool usual = patient.role == TensorRole::index || patient.role == TensorRole::counter || patient.role == TensorRole::mask;
-    if (patient.tied || patient.stats.numel < kLeastElements || patient.constant() || patient.all_zero() || usual) continue;
+    if (patient.tied || patient.stats.numel < kLeastElements || patient.constant() || patient.all_zero() || patient.sampled() || usual)
+      continue;
     if (distinct_elements(checkpoint.tensors[patient.tensor]) != patient.stats.numel) continue;
     eligible.push_back(&patient);
     ++in_module[layer_module(checkpoint.tensors[patient.tensor].name)];
   }
-  ASSAY_TRY(const std::vector<Copy> copies, find_copies(checkpoint, eligible));
+  ASSAY_AWAIT(const std::vector<Copy> copies, find_copies(checkpoint, eligible));
   const auto name = [&](std::uint32_t t) { return checkpoint.tensors[t].name; };
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> between;  // copies from layer to layer, each under the same name
   const auto modules = [&](const Copy& copy) { return std::pair(layer_module(name(copy.first)), layer_module(name(copy.second))); };
@@ -323,15 +327,15 @@ Result<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patien
               concat(quote(name(copy.second)), " holds the same values as ", quote(name(copy.first)), ", stored again"), name(copy.second),
               {{"of", std::string(name(copy.first))}});
   }
-  return {};
+  co_return {};
 }
 
-Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart) {
+Work<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart) {
   constexpr std::string_view kHeads[] = {"lm_head.weight", "embed_out.weight", "output.weight"};
   constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight", "wte.weight",    "word_embeddings.weight", "tok_embeddings.weight",
                                               "embed_in.weight",     "shared.weight", "embeddings.weight"};
   constexpr std::string_view kGenerators[] = {"CausalLM", "ConditionalGeneration", "LMHead"};
-  if (!config.tie_word_embeddings || !checkpoint.complete) return {};
+  if (!config.tie_word_embeddings || !checkpoint.complete) co_return {};
   const auto ends_with_any = [](std::string_view name, std::span<const std::string_view> ends) {
     return std::ranges::any_of(
         ends, [&](std::string_view end) { return name == end || (name.ends_with(end) && name[name.size() - end.size() - 1] == '.'); });
@@ -339,7 +343,7 @@ Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config,
   const Tensor *head = nullptr, *embedding = nullptr;
   bool any_head = false;
   for (const Tensor& tensor : checkpoint.tensors) {
-    if (tensor.name.find("lora_") != std::string_view::npos) return {};  // an adapter leaves both out
+    if (tensor.name.find("lora_") != std::string_view::npos) co_return {};  // an adapter leaves both out
     any_head = any_head || tensor.name.starts_with("lm_head") || tensor.name.find(".lm_head") != std::string_view::npos;
     if (head == nullptr && ends_with_any(tensor.name, kHeads) && tensor.shape.size() == 2) head = &tensor;
     if (embedding == nullptr && ends_with_any(tensor.name, kEmbeddings)) embedding = &tensor;
@@ -348,28 +352,28 @@ Result<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config,
       config.architectures.empty() || std::ranges::any_of(config.architectures, [&](const std::string& name) {
         return std::ranges::any_of(kGenerators, [&](std::string_view word) { return name.find(word) != std::string::npos; });
       });
-  if (embedding == nullptr || !generates) return {};
+  if (embedding == nullptr || !generates) co_return {};
   const std::string said = concat(config.file, " says tie_word_embeddings is ", *config.tie_word_embeddings ? "true" : "false");
   if (!*config.tie_word_embeddings) {
     if (head == nullptr && !any_head)
       chart.add(Code::missing_tied_weight, Severity::warning,
                 concat(said, ", and there is no lm_head.weight beside ", quote(embedding->name), ": the output layer is lost"),
                 embedding->name);
-    return {};
+    co_return {};
   }
-  if (head == nullptr || !head->readable || !embedding->readable) return {};
+  if (head == nullptr || !head->readable || !embedding->readable) co_return {};
   const auto measured = [&](const Tensor* tensor) {
     return std::ranges::find_if(patients, [&](const Patient& patient) { return &checkpoint.tensors[patient.tensor] == tensor; });
   };
-  if (measured(head) == patients.end() || measured(embedding) == patients.end() || measured(head)->tied) return {};
-  auto same = same_elements(checkpoint, *head, *embedding);
-  if (!same) return std::unexpected(std::move(same).error());
-  if (!*same)
+  if (measured(head) == patients.end() || measured(embedding) == patients.end() || measured(head)->tied) co_return {};
+  if (measured(head)->sampled() || measured(embedding)->sampled()) co_return {};
+  ASSAY_AWAIT(const bool same, same_elements(checkpoint, *head, *embedding));
+  if (!same)
     chart.add(
         Code::missing_tied_weight, Severity::warning,
         concat(said, ", and ", quote(head->name), " is not the same as ", quote(embedding->name), ": loaders that tie drop one of them"),
         head->name);
-  return {};
+  co_return {};
 }
 
 }  // namespace assay::analysis::doctor

@@ -11,12 +11,17 @@
 #include "analysis/stats_run.hpp"
 #include "base/real_text.hpp"
 #include "base/text.hpp"
-#include "base/try.hpp"
 
 namespace assay::analysis {
 namespace doctor {
 
+constexpr std::string_view kSampled = ", as far as a sample shows";
+
 void Chart::add(Code code, Severity severity, std::string message, std::string_view tensor, std::vector<Fact> facts) {
+  if (sampled_) {
+    message += kSampled;
+    facts.push_back({"sampled", true});
+  }
   Finding finding(code, std::move(message), {.tensor = std::string(tensor)}, std::move(facts));
   finding.severity = severity;
   findings_.push_back(std::move(finding));
@@ -24,13 +29,15 @@ void Chart::add(Code code, Severity severity, std::string message, std::string_v
 
 void Chart::share(Code code, Severity severity, std::string_view one, std::string_view many, std::uint32_t tensor) {
   for (Shared& shared : shared_)
-    if (shared.code == code && shared.severity == severity && shared.one == one) return shared.tensors.push_back(tensor);
-  shared_.push_back({code, severity, std::string(one), std::string(many), {tensor}});
+    if (shared.code == code && shared.severity == severity && shared.one == one && shared.sampled == sampled_)
+      return shared.tensors.push_back(tensor);
+  shared_.push_back({code, severity, std::string(one), std::string(many), sampled_, {tensor}});
 }
 
 void Chart::write_shared() {
   constexpr std::size_t kNamed = 3, kListed = 100, kWarnedSingly = 8;
   for (const Shared& shared : shared_) {
+    about(shared.sampled);
     const auto name = [&](std::size_t i) { return checkpoint_.tensors[shared.tensors[i]].name; };
     if (shared.tensors.size() == 1 || (shared.severity != Severity::note && shared.tensors.size() <= kWarnedSingly)) {
       for (std::size_t i = 0; i < shared.tensors.size(); ++i)
@@ -63,39 +70,48 @@ class Examiner {
   Examiner(const Checkpoint& checkpoint, const DoctorOptions& options, std::vector<Finding>& findings)
       : checkpoint_(checkpoint), options_(options), findings_(findings), chart_(checkpoint, findings) {}
 
-  Result<Checkup> run(const ModelConfig& config) {
-    ASSAY_CHECK(find_zero_tails(checkpoint_, findings_));
+  Work<Checkup> run(const ModelConfig& config) {
+    ASSAY_AWAIT_CHECK(find_zero_tails(checkpoint_, findings_));
     doctor::check_placeholders(checkpoint_, chart_);
     doctor::check_repeats(checkpoint_, chart_);
     choose();
-    StatsRun stats(checkpoint_, chosen_, options_.threads, {.quantiles = false});
-    if (!run_all(stats, [&] { return !options_.watch || options_.watch(stats.bytes_done(), stats.bytes()); })) return checkup_;
+    StatsRun stats(checkpoint_, chosen_, options_.threads, {.quantiles = false, .sample = options_.sample});
+    ASSAY_AWAIT(const bool measured, measure(stats));
+    if (!measured) co_return checkup_;
     for (std::uint32_t t = 0; t < checkpoint_.tensors.size(); ++t) {
-      if (options_.watch && !options_.watch(stats.bytes(), stats.bytes())) return checkup_;
-      ASSAY_CHECK(tolerate(examine_one(t, stats), checkpoint_.tensors[t]));
+      if (options_.watch && !options_.watch(stats.bytes(), stats.bytes())) co_return checkup_;
+      auto examined = co_await examine_one(t, stats);
+      if (!examined) skip(std::move(examined).error(), checkpoint_.tensors[t]);
     }
+    chart_.about(false);
     doctor::check_adapters(checkpoint_, patients_, chart_);
     doctor::tell_ties(checkpoint_, ties_, chart_);
     doctor::check_scales(checkpoint_, patients_, chart_);
     doctor::check_spread(checkpoint_, patients_, chart_);
-    ASSAY_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
-    ASSAY_CHECK(doctor::check_tied(checkpoint_, config, patients_, chart_));
+    ASSAY_AWAIT_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
+    ASSAY_AWAIT_CHECK(doctor::check_tied(checkpoint_, config, patients_, chart_));
     chart_.write_shared();
-    return checkup_;
+    co_return checkup_;
   }
 
  private:
+  /// False when it was ended. On one thread step by step: each may be waited for.
+  Work<bool> measure(StatsRun& stats) {
+    const auto watch = [&] { return !options_.watch || options_.watch(stats.bytes_done(), stats.bytes()); };
+    if (options_.threads > 1) co_return run_all(stats, watch);
+    for (bool more = true; more;) {
+      if (!watch()) co_return false;
+      ASSAY_READ_INTO(more, stats.advance());
+    }
+    co_return true;
+  }
   /// A tensor that cannot be read is a finding, unless its format has said so already.
-  Result<void> tolerate(Result<void> result, const Tensor& tensor) {
-    if (result) return {};
-    Error error = std::move(result).error();
-    if (error.code() == Code::need_range) return std::unexpected(std::move(error));
+  void skip(Error error, const Tensor& tensor) {
     ++checkup_.skipped;
     if (tensor.readable) findings_.push_back(Finding::from(std::move(error).of_tensor(tensor.name)));
-    return {};
   }
   void choose();
-  Result<void> examine_one(std::uint32_t t, StatsRun& stats);
+  Work<void> examine_one(std::uint32_t t, StatsRun& stats);
 
   const Checkpoint& checkpoint_;
   const DoctorOptions& options_;
@@ -127,13 +143,13 @@ void Examiner::choose() {
   patient_of_.assign(chosen_.size(), kNone);
 }
 
-Result<void> Examiner::examine_one(std::uint32_t t, StatsRun& stats) {
+Work<void> Examiner::examine_one(std::uint32_t t, StatsRun& stats) {
   const Tensor& tensor = checkpoint_.tensors[t];
   const std::uint32_t chosen = chosen_of_[t];
   const bool is_first = chosen != kNone && chosen_[chosen] == &tensor;
   if (chosen == kNone || (!is_first && patient_of_[chosen] == kNone)) {
     ++checkup_.skipped;
-    return {};
+    co_return {};
   }
   Patient patient;
   patient.tensor = t;
@@ -146,32 +162,46 @@ Result<void> Examiner::examine_one(std::uint32_t t, StatsRun& stats) {
     ties_.emplace_back(t, earlier.tensor);
     ++checkup_.checked;
     patients_.push_back(std::move(patient));
-    return {};
+    co_return {};
   }
-  ASSAY_TRY(patient.stats, stats.result(chosen));
-  ASSAY_TRY(patient.swapped, doctor::looks_swapped(checkpoint_, tensor, patient.role));
+  ASSAY_TAKE(patient.stats, stats.result(chosen));
+  chart_.about(patient.sampled());
+  checkup_.sampled += patient.sampled();
+  ASSAY_READ_INTO(patient.swapped, doctor::looks_swapped(checkpoint_, tensor, patient.role));
   if (patient.swapped) {
     chart_.share(Code::byte_swapped, Severity::warning, "looks byte-swapped: its values make sense in the other byte order only",
                  "look byte-swapped: their values make sense in the other byte order only", t);
   } else {
-    ASSAY_CHECK(doctor::check_special(checkpoint_, patient, chart_));
+    ASSAY_AWAIT_CHECK(doctor::check_special(checkpoint_, patient, chart_));
     doctor::check_flat(checkpoint_, patient, chart_);
-    ASSAY_CHECK(doctor::check_rows(checkpoint_, patient, chart_));
+    ASSAY_AWAIT_CHECK(doctor::check_rows(checkpoint_, patient, chart_));
     doctor::check_small(checkpoint_, patient, chart_);
   }
-  ASSAY_CHECK(doctor::check_index(checkpoint_, patient, chart_));
+  ASSAY_AWAIT_CHECK(doctor::check_index(checkpoint_, patient, chart_));
   ++checkup_.checked;
   checkup_.bytes += tensor.nbytes();
   patient_of_[chosen] = static_cast<std::uint32_t>(patients_.size());
   patients_.push_back(std::move(patient));
-  return {};
+  co_return {};
 }
 
 }  // namespace
 
 Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
                         std::vector<Finding>& findings) {
-  return Examiner(checkpoint, options, findings).run(config);
+  return examine_work(checkpoint, config, options, findings).go_on();
+}
+
+Work<Checkup> examine_work(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
+                           std::vector<Finding>& findings) {
+  Examiner examiner(checkpoint, options, findings);
+  co_return co_await examiner.run(config);
+}
+
+std::uint64_t bytes_to_examine(const Checkpoint& checkpoint, bool sample) {
+  std::uint64_t bytes = 0;
+  for (const Tensor& tensor : checkpoint.tensors) bytes += StatsRun::bytes_of(checkpoint, tensor, {.quantiles = false, .sample = sample});
+  return bytes;
 }
 
 }  // namespace assay::analysis

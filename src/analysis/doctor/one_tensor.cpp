@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "analysis/doctor/checks.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
-#include "values/blocks.hpp"
 #include "values/decode.hpp"
 
 namespace assay::analysis::doctor {
@@ -76,49 +76,51 @@ std::string place_text(const Tensor& tensor, std::uint64_t element) {
 }
 
 /// The first element of which `wanted` holds; numel when there is none.
-template <class Fn>
-Result<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& tensor, Fn&& wanted) {
+Work<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& tensor, std::function<bool(std::uint64_t, double)> wanted) {
   constexpr std::size_t kBlock = 8192;
-  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+  ASSAY_TAKE(const TensorReader reader, TensorReader::open(checkpoint, tensor));
   std::vector<double> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.numel)));
   for (std::uint64_t at = 0; at < tensor.numel; at += buffer.size()) {
     const std::span<double> part(buffer.data(), static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.numel - at)));
-    ASSAY_CHECK(reader.read_f64(at, part));
-    const auto found = std::ranges::find_if(part, wanted);
-    if (found != part.end()) return at + static_cast<std::uint64_t>(found - part.begin());
+    ASSAY_READ(reader.read_f64(at, part));
+    for (std::size_t i = 0; i < part.size(); ++i)
+      if (wanted(at + i, part[i])) co_return at + i;
   }
-  return tensor.numel;
+  co_return tensor.numel;
 }
 
-template <class Fn>
-Result<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart, Code code, std::uint64_t count,
-                          const std::string& amount, Fn&& wanted) {
+Work<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart, Code code, std::uint64_t count,
+                        std::string amount, bool (*wanted)(std::uint64_t, double)) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
-  ASSAY_TRY(const std::uint64_t first, find_first(checkpoint, tensor, wanted));
+  std::uint64_t first = tensor.numel;
+  if (!patient.sampled()) {
+    ASSAY_AWAIT(first, find_first(checkpoint, tensor, wanted));
+  }
   const bool normal = code == Code::inf && patient.role == TensorRole::mask;
   // The imaginary part of a complex value is not what was searched.
   const std::string where =
       first < tensor.numel && !tensor.shape.empty() ? concat(", the first at ", place_text(tensor, first)) : std::string();
   std::vector<Fact> facts = {{"count", count}};
   if (first < tensor.numel) facts.push_back({"first", first});
+  const std::string_view has = patient.sampled() ? " has at least " : " has ";
   chart.add(code, normal ? Severity::note : Severity::warning,
             tensor.numel == 1 ? concat(quote(tensor.name), " is ", code == Code::nan ? "NaN" : "infinite")
-                              : concat(quote(tensor.name), " has ", amount, " among its ", tensor.numel, " values", where),
+                              : concat(quote(tensor.name), has, amount, " among its ", tensor.numel, " values", where),
             tensor.name, std::move(facts));
-  return {};
+  co_return {};
 }
 
 }  // namespace
 
-Result<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+Work<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Stats& stats = patient.stats;
   if (stats.nan > 0)
-    ASSAY_CHECK(
-        tell_special(checkpoint, patient, chart, Code::nan, stats.nan, concat(stats.nan, " NaN"), [](double x) { return std::isnan(x); }));
+    ASSAY_AWAIT_CHECK(tell_special(checkpoint, patient, chart, Code::nan, stats.nan, concat(stats.nan, " NaN"),
+                                   [](std::uint64_t, double x) { return std::isnan(x); }));
   if (const std::uint64_t infinities = stats.pos_inf + stats.neg_inf; infinities > 0)
-    ASSAY_CHECK(tell_special(checkpoint, patient, chart, Code::inf, infinities, counted(infinities, "infinity", "infinities"),
-                             [](double x) { return std::isinf(x); }));
-  return {};
+    ASSAY_AWAIT_CHECK(tell_special(checkpoint, patient, chart, Code::inf, infinities, counted(infinities, "infinity", "infinities"),
+                                   [](std::uint64_t, double x) { return std::isinf(x); }));
+  co_return {};
 }
 
 void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
@@ -137,18 +139,22 @@ void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& cha
   else if (patient.constant()) chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
 }
 
-Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+Work<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   const bool asked = patient.role == TensorRole::weight || patient.role == TensorRole::embedding || patient.role == TensorRole::adapter;
-  if (!asked || tensor.shape.size() < 2 || dtype_info(tensor.dtype).kind != DTypeKind::real || patient.all_zero()) return {};
-  if (distinct_elements(tensor) != tensor.numel) return {};
+  if (!asked || tensor.shape.size() < 2 || dtype_info(tensor.dtype).kind != DTypeKind::real || patient.all_zero() || patient.sampled())
+    co_return {};
+  if (distinct_elements(tensor) != tensor.numel) co_return {};
   const std::uint64_t rows = tensor.shape[0], cols = tensor.numel / rows;
   const bool matrix = tensor.shape.size() == 2;
-  if (rows < 2 || cols < 2 || patient.stats.zeros < std::min(cols, matrix ? rows : cols)) return {};
+  if (rows < 2 || cols < 2 || patient.stats.zeros < std::min(cols, matrix ? rows : cols)) co_return {};
   std::vector<bool> row_lives(static_cast<std::size_t>(rows), false), col_lives(static_cast<std::size_t>(matrix ? cols : 0), false);
-  ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
-  ASSAY_CHECK(values::for_each_block(reader, [&](std::uint64_t first, std::span<const double> block) -> Result<void> {
-    std::uint64_t row = first / cols, col = first % cols;
+  constexpr std::size_t kBlock = 8192;
+  ASSAY_TAKE(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+  std::vector<double> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.numel)));
+  for (std::uint64_t at = 0, row = 0, col = 0; at < tensor.numel; at += buffer.size()) {
+    const std::span<double> block(buffer.data(), static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.numel - at)));
+    ASSAY_READ(reader.read_f64(at, block));
     for (const double value : block) {
       if (value != 0) {
         row_lives[static_cast<std::size_t>(row)] = true;
@@ -156,8 +162,7 @@ Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Ch
       }
       if (++col == cols) col = 0, ++row;
     }
-    return {};
-  }));
+  }
   const auto tell = [&](Code code, const std::vector<bool>& lives, std::string_view one, std::string_view many) {
     const auto dead = static_cast<std::uint64_t>(std::count(lives.begin(), lives.end(), false));
     if (dead == 0) return;
@@ -170,29 +175,26 @@ Result<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Ch
   };
   tell(Code::dead_rows, row_lives, "row", "rows");
   if (matrix) tell(Code::dead_columns, col_lives, "column", "columns");
-  return {};
+  co_return {};
 }
 
-Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
+Work<void> check_index(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   const bool real = dtype_info(tensor.dtype).kind == DTypeKind::real;
   if (patient.role == TensorRole::counter && real)
     chart.share(Code::float_index_buffer, Severity::note, "counts in a floating dtype", "count in a floating dtype", patient.tensor);
-  if (patient.role != TensorRole::index) return {};
+  if (patient.role != TensorRole::index || patient.sampled()) co_return {};
   const bool counts_up = tensor.name.ends_with("position_ids") && !tensor.shape.empty();
   std::uint64_t wrong = tensor.numel;
   if (counts_up || real) {
     const std::uint64_t n = tensor.shape.empty() ? 1 : tensor.shape.back();
-    std::uint64_t at = 0;
-    ASSAY_TRY(wrong, find_first(checkpoint, tensor, [&](double x) {
-                const double expected = static_cast<double>(at++ % n);
-                return counts_up ? x != expected : x != std::floor(x);
-              }));
+    const auto is_wrong = [=](std::uint64_t at, double x) { return counts_up ? x != static_cast<double>(at % n) : x != std::floor(x); };
+    ASSAY_AWAIT(wrong, find_first(checkpoint, tensor, is_wrong));
   }
   if (wrong < tensor.numel) {
     double value = 0;
-    ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
-    ASSAY_CHECK(reader.read_f64(wrong, std::span(&value, 1)));
+    ASSAY_TAKE(const TensorReader reader, TensorReader::open(checkpoint, tensor));
+    ASSAY_READ(reader.read_f64(wrong, std::span(&value, 1)));
     chart.add(
         Code::float_index_buffer, Severity::warning,
         concat(quote(tensor.name), real ? concat(" is stored as ", dtype_name(tensor.dtype), " and") : std::string(),
@@ -203,12 +205,12 @@ Result<void> check_index(const Checkpoint& checkpoint, const Patient& patient, C
     chart.share(Code::float_index_buffer, Severity::warning, "holds indices in a floating dtype", "hold indices in a floating dtype",
                 patient.tensor);
   }
-  return {};
+  co_return {};
 }
 
 void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
-  const std::uint64_t nonzero = patient.stats.numel - std::min(patient.stats.zeros, patient.stats.numel);
+  const std::uint64_t nonzero = patient.stats.measured - std::min(patient.stats.zeros, patient.stats.measured);
   // F16 begins to be subnormal at 6e-5, where trained weights have some.
   const bool wide = tensor.dtype == DType::f32 || tensor.dtype == DType::f64 || tensor.dtype == DType::bf16;
   const std::uint64_t percent = wide ? 1 : 25;

@@ -198,19 +198,22 @@ void Pass::fold(const Partials& partials) {
   }
 }
 
-void Pass::run_job(std::size_t job) {
+Result<void> Pass::run_job(std::size_t job) {
   if (jobs_[job].member) {
     MemberCheck& check = members_[jobs_[job].index];
     const WindowSource source(*checkpoint_->files[check.file].source, check.archive.begin, check.archive.size);
-    const auto bytes = zip::read_member(source, check.member, options_.limits.inflate_bytes, options_.limits);
+    auto bytes = zip::read_member(source, check.member, options_.limits.inflate_bytes, options_.limits);
+    if (!bytes && bytes.error().code() == Code::need_range) return fail(std::move(bytes).error());
     if (bytes) check.crc = crc32(bytes->view().span());
     else check.unread = Error(bytes.error().code(), bytes.error().what()).at(bytes.error().where().offset.value_or(check.offset));
-    return;
+    return {};
   }
   TensorCheck& check = tensors_[jobs_[job].index];
-  const auto stats = tensor_stats(*checkpoint_, checkpoint_->tensors[check.tensor], {.quantiles = false, .limits = options_.limits});
+  auto stats = tensor_stats(*checkpoint_, checkpoint_->tensors[check.tensor], {.quantiles = false, .limits = options_.limits});
+  if (!stats && stats.error().code() == Code::need_range) return fail(std::move(stats).error());
   if (stats) check.counts = {stats->zeros, stats->nan, stats->pos_inf, stats->neg_inf};
   else check.unread = Error(stats.error().code(), stats.error().what());
+  return {};
 }
 
 std::uint64_t Pass::bytes() const {

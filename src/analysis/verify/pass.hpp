@@ -79,10 +79,11 @@ class Pass {
   /// Takes the results of the next block; blocks are folded in order.
   void fold(const Partials& partials);
 
-  /// Members and tensors that are read by themselves. Safe from several threads, once for each; order does not matter.
+  /// Members and tensors that are read by themselves. Safe from several threads, once for each; order does not matter. One that cannot be
+  /// read has that for its result; only `need-range` fails, and changes nothing.
   std::size_t jobs() const { return jobs_.size(); }
   std::uint64_t job_bytes(std::size_t job) const { return jobs_[job].bytes; }
-  void run_job(std::size_t job);
+  Result<void> run_job(std::size_t job);
 
   std::uint64_t bytes() const;  ///< of all blocks and jobs
   const std::vector<MemberCheck>& members() const { return members_; }

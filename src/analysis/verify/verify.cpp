@@ -193,7 +193,7 @@ Result<std::vector<Check>> check_headers(const Checkpoint& checkpoint, std::span
                                          Findings& findings, const Limits& limits) {
   std::vector<Check> checks;
   std::vector<Finding> zero_tails;
-  ASSAY_CHECK(find_zero_tails(checkpoint, zero_tails));
+  ASSAY_CHECK(find_zero_tails(checkpoint, zero_tails).go_on());
   checks.push_back(check_structure(checkpoint, zero_tails));
   for (Finding& finding : zero_tails) findings.add(std::move(finding));
   checks.push_back(check_bytes(checkpoint, maps));
@@ -294,12 +294,12 @@ Result<Check> check_values(const Checkpoint& checkpoint, const Pass& pass, Findi
     doctor::Patient patient;
     patient.tensor = tensor.tensor;
     patient.role = role_of(where);
-    patient.stats.numel = where.numel;
+    patient.stats.numel = patient.stats.measured = where.numel;
     patient.stats.zeros = tensor.counts.zeros;
     patient.stats.nan = tensor.counts.nan;
     patient.stats.pos_inf = tensor.counts.pos_inf;
     patient.stats.neg_inf = tensor.counts.neg_inf;
-    ASSAY_CHECK(doctor::check_special(checkpoint, patient, chart));
+    ASSAY_CHECK(doctor::check_special(checkpoint, patient, chart).go_on());
     doctor::check_flat(checkpoint, patient, chart);
   }
   chart.write_shared();

@@ -32,7 +32,7 @@ Checkpoint file_of(std::size_t tensors, std::size_t zeros) {
 
 std::vector<Finding> zero_tails(const Checkpoint& checkpoint) {
   std::vector<Finding> findings;
-  EXPECT_TRUE(find_zero_tails(checkpoint, findings).has_value());
+  EXPECT_TRUE(find_zero_tails(checkpoint, findings).go_on().has_value());
   return findings;
 }
 
@@ -108,7 +108,7 @@ TEST(ZeroTail, AMissingRangeIsNoVerdict) {
   Checkpoint checkpoint = file_of(3, 0);
   checkpoint.files[0].source = std::make_shared<RangeSource>(3 * 4096);
   std::vector<Finding> findings;
-  const auto found = find_zero_tails(checkpoint, findings);
+  const auto found = find_zero_tails(checkpoint, findings).go_on();
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().code(), Code::need_range);
 }

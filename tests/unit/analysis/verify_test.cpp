@@ -75,7 +75,7 @@ Pass run(const Checkpoint& checkpoint, std::uint64_t block_bytes, bool values = 
     partials.push_back(pass->check(i, bytes->view()));
   }
   for (const auto& partial : partials) pass->fold(partial);
-  for (std::size_t i = 0; i < pass->jobs(); ++i) pass->run_job(i);
+  for (std::size_t i = 0; i < pass->jobs(); ++i) EXPECT_TRUE(pass->run_job(i).has_value());
   return *std::move(pass);
 }
 
