@@ -95,6 +95,23 @@ std::optional<std::uint64_t> layer_of(std::string_view name) {
   return std::nullopt;
 }
 
+/// "[2,3]" is what JSON and messages call a shape, "2x3" what tables do.
+std::string_view without_brackets(std::string_view shape) {
+  return shape.size() >= 2 && shape.front() == '[' && shape.back() == ']' ? shape.substr(1, shape.size() - 2) : shape;
+}
+
+bool is_shape(std::string_view text) {
+  for (std::string_view rest = without_brackets(text); !rest.empty();) {
+    const std::size_t end = rest.find_first_of(",x");
+    const std::string_view part = rest.substr(0, end);
+    if (part != "*" && !number_of(part)) return false;
+    if (end == std::string_view::npos) return true;
+    rest.remove_prefix(end + 1);
+    if (rest.empty()) return false;
+  }
+  return text == "[]";
+}
+
 class FilterParser {
  public:
   using Term = Filter::Term;
@@ -181,6 +198,8 @@ class FilterParser {
     if (comparison != ":" && comparison != "=") return wrong(raw, "takes : only");
     if (term.kind == Kind::readable && value != "yes" && value != "no") return wrong(raw, "takes yes or no");
     ASSAY_CHECK(read_words(term, value, term.kind == Kind::shape ? "|" : "|,"));
+    if (term.kind == Kind::shape && std::ranges::any_of(term.words, [](const Filter::Word& word) { return !is_shape(word.text); }))
+      return wrong(raw, "needs a shape, as in 4096x128, *x128 or [] for scalars");
     if (term.kind == Kind::role)
       for (const Filter::Word& word : term.words)
         if (std::ranges::find(role_words(), word.text) == role_words().end()) return no_such_role(word.text);
@@ -250,6 +269,8 @@ Result<Filter> Filter::parse(std::string_view text) { return FilterParser(text).
 namespace {
 
 bool shape_matches(std::string_view pattern, std::span<const std::uint64_t> shape) {
+  pattern = without_brackets(pattern);
+  if (pattern.empty()) return shape.empty();
   for (std::size_t i = 0;; ++i) {
     const std::size_t end = pattern.find_first_of(",x");
     const std::string_view part = pattern.substr(0, end);
@@ -316,11 +337,15 @@ Selection select(const Checkpoint& checkpoint, std::span<const std::uint32_t> or
     return selection;
   }
   std::vector<bool> used(patterns.size(), false);
+  // A name that holds a star is itself before it is a pattern.
+  std::vector<bool> literal(patterns.size(), false);
+  for (std::size_t p = 0; p < patterns.size(); ++p)
+    literal[p] = patterns[p].find_first_of("*?") != std::string::npos && checkpoint.find(patterns[p]) != nullptr;
   for (const std::uint32_t t : order) {
     const Tensor& tensor = checkpoint.tensors[t];
     bool chosen = patterns.empty();
     for (std::size_t p = 0; p < patterns.size(); ++p)
-      if (pattern_matches(patterns[p], tensor.name)) chosen = used[p] = true;
+      if (literal[p] ? patterns[p] == tensor.name : pattern_matches(patterns[p], tensor.name)) chosen = used[p] = true;
     if (chosen && filter.match(checkpoint, tensor)) selection.tensors.push_back(t);
   }
   for (std::size_t p = 0; p < patterns.size(); ++p)

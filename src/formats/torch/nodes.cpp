@@ -164,7 +164,9 @@ void append_real(std::string& out, double value) {
 }
 
 void append_label(std::string& out, const Graph& graph, Node key) {
+  const auto bytes = kind_of(graph, key) == Kind::call ? raw_bytes(graph, key) : std::nullopt;  // of protocol 2
   if (is_text(kind_of(graph, key))) append_text(out, graph.text(key));
+  else if (bytes && bytes->latin1) append_text(out, graph.text(bytes->node));
   else out += pickle::describe(graph, key, kLabelBytes);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "names_testing.hpp"
 
 namespace assay::analysis {
@@ -63,6 +64,11 @@ TEST(Filter, MatchesKeys) {
   EXPECT_EQ(held("shape:*,4"), "0 1 3 4");
   EXPECT_EQ(held("shape:8x4"), "0 1");
   EXPECT_EQ(held("shape:8"), "2");
+  EXPECT_EQ(held("shape:[8,4]"), "0 1");
+  EXPECT_EQ(held("shape:[]"), "5");
+  EXPECT_EQ(held("shape:[8]|[]"), "2 5");
+  for (const char* wrong : {"shape:scalar", "shape:8x", "shape:[8", "shape:8.5", "shape:x"})
+    EXPECT_EQ(held(wrong), concat("filter: '", wrong, "' needs a shape, as in 4096x128, *x128 or [] for scalars"));
   EXPECT_EQ(held("ndim:0"), "5");
   EXPECT_EQ(held("ndim<2"), "2 5");
   EXPECT_EQ(held("layer:1"), "1 3");
@@ -135,6 +141,15 @@ TEST(Select, KeepsTheOrderAndNamesPatternsThatChooseNothing) {
   const Selection selection = select(checkpoint, order, patterns, {});
   EXPECT_EQ(selection.tensors, (std::vector<std::uint32_t>{5, 3, 1}));
   EXPECT_EQ(selection.unmatched, (Names{"nothing"}));
+}
+
+TEST(Select, ANameWithAStarIsItselfFirst) {
+  const Checkpoint checkpoint = checkpoint_of({"a*", "ab", "a?"});
+  const std::vector<std::uint32_t> order = {0, 1, 2};
+  const auto chosen = [&](const std::string& pattern) { return select(checkpoint, order, std::vector<std::string>{pattern}, {}).tensors; };
+  EXPECT_EQ(chosen("a*"), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(chosen("a?"), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(chosen("*"), order);
 }
 
 TEST(Select, FindsLayerAndExpertNumbers) {

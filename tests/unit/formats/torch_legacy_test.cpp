@@ -151,6 +151,15 @@ TEST(TorchLegacy, AnEarlyEndTellsWhatIsMissing) {
   EXPECT_EQ(opened->findings.list()[1].message, "the file ends 12 bytes into storage '2'; the tensor needs 16");
 }
 
+TEST(TorchLegacy, AnEndWithinTheObjectLosesMoreThanCanBeCounted) {
+  const std::string object = dict({{"a", tensor(view_of("1"))}, {"b", tensor(view_of("2"))}});
+  const std::string whole = stream(object, keys({"1", "2"}), block(4, {1, 2, 3, 4}) + block(4, {5, 6, 7, 8}));
+  const auto opened = open_file_named("m.pt", whole.substr(0, std::string_view(kStart).size() + object.size() - 10));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->findings.list().front().message,
+            "the file ends within the object's pickle, at least 48 bytes are missing; 1 of 1 tensor is not whole: 'a'");
+}
+
 TEST(TorchLegacy, AnEndThatWasReservedAndNeverWritten) {
   const std::string object = dict({{"a", tensor(view_of("1"))}, {"b", tensor(view_of("2"))}, {"c", tensor(view_of("3"))}});
   const auto opened = open_file_named("m.pt", stream(object, keys({"1", "2", "3"}), block(4, {1, 2, 3, 4}) + std::string(8000, '\0')));

@@ -133,6 +133,14 @@ TEST(TorchWalk, TheLastOfTwoEqualKeysCounts) {
   for (const auto& [node, tensor] : checkpoint->node_tensors) EXPECT_LT(tensor, 2u);
 }
 
+TEST(TorchWalk, KeysOfBytesAreNamedByThem) {
+  // Protocol 2 has no bytes and writes a call that makes them.
+  const std::string bytes = global("_codecs", "encode") + "(" + text("key") + text("latin1") + "tR";
+  auto checkpoint = open_pickle("(d" + bytes + tensor() + "s");
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"key"}));
+}
+
 TEST(TorchWalk, OneNameByTwoPathsKeepsBoth) {
   auto checkpoint = open_pickle(dict({{"a.b", tensor()}, {"a", dict({{"b", tensor()}})}}));
   ASSERT_TRUE(checkpoint);
