@@ -322,6 +322,7 @@ Result<bool> Reader::step() {
   }
   ASSAY_TRY(const ByteBlock block, source_.fetch(at_, kBlock));
   if (all_zero(block.view())) {
+    archive_.ended = true;
     at_ += kBlock;
     if (size_ - at_ >= kBlock) {
       ASSAY_TRY(const ByteBlock second, source_.fetch(at_, kBlock));

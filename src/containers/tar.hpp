@@ -39,6 +39,7 @@ struct Member {
 
 struct Archive {
   std::vector<Member> members;   ///< in file order, of every type but records
+  bool ended = false;            ///< zeros end it, as every writer has them
   std::uint64_t end_offset = 0;  ///< just behind the zeros that end the archive, or where it breaks off
   Findings findings;             ///< `truncated`, `bad-header`: the members before are whole
 };

@@ -329,8 +329,15 @@ const tar::Member* find_member(const tar::Archive& archive, std::string_view nam
   return nullptr;
 }
 
+/// Within a member, or between two of them: then what should follow and the zeros of the end are not there.
+bool is_cut(const tar::Archive& archive) {
+  constexpr std::string_view kNeeded[] = {"pickle", "tensors", "storages"};
+  return archive.findings.has(Code::truncated) ||
+         (!archive.ended && std::ranges::any_of(kNeeded, [&](std::string_view name) { return find_member(archive, name) == nullptr; }));
+}
+
 Error absent_member(const tar::Archive& archive, std::string_view name) {
-  if (archive.findings.has(Code::truncated)) return Error(Code::truncated, concat("the file ends before member ", quote(name)));
+  if (is_cut(archive)) return Error(Code::truncated, concat("the file ends before member ", quote(name))).at(archive.end_offset);
   return Error(Code::bad_header, concat("member ", quote(name), " is not in the archive"));
 }
 
@@ -386,7 +393,7 @@ Result<Checkpoint> open_torch_tar(const OpenInput& input) {
   }
   TarContents contents;
   contents.storages.place(kNoStorage, member->offset, 0, 0);
-  contents.cut = archive.findings.has(Code::truncated);
+  contents.cut = is_cut(archive);
   ASSAY_CHECK(read_members(input, archive, contents, checkpoint));
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, contents, input.limits));
   torch::note_foreign_imports(checkpoint, pickle);

@@ -121,7 +121,8 @@ Result<void> Reader::read_keys() {
     const auto found = by_key_.find(key);
     claims_.push_back(found == by_key_.end() ? Claim() : found->second);
     if (found == by_key_.end()) {
-      Finding finding(Code::odd_header, concat("storage ", quote(key), " is in the file, but nothing uses it"));
+      Finding finding(Code::odd_header, concat("storage ", quote(key), " is in the file, but nothing uses it; torch.load refuses that"));
+      finding.severity = Severity::warning;
       out_.findings.push_back(std::move(finding));
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is taken for a pickle and what is not; NumPy headers made by hand.
+#include "unit/containers/tar_builder.hpp"
 #include "unit/formats/formats_testing.hpp"
 #include "unit/formats/torch_builder.hpp"
 
@@ -140,6 +141,34 @@ TEST(Npz, OneBadMemberDoesNotHideTheOthers) {
 
 TEST(TorchTar, OtherTarsAreNone) {
   EXPECT_EQ(error_code(open_file_named("m.tar", std::string(257, 'x') + "ustar" + std::string(250, '\0'))), Code::tar_archive);
+}
+
+// Cut behind a member nothing looks broken, but for the zeros that should end the archive.
+TEST(TorchTar, ACutBetweenMembersIsACut) {
+  const auto numbers = [](std::initializer_list<std::int64_t> values) {
+    std::string out(8 * values.size(), '\0');
+    std::memcpy(out.data(), std::data(values), out.size());
+    return out;
+  };
+  const std::string tensors = "I1\n.(I10\nI1\n" + global("torch", "FloatTensor") + "t." + "\1\0\0\0\xde\xad\xbe\xef"s + numbers({2, 1, 0});
+  const std::string storages = "I1\n.(I1\n" + text("cpu") + global("torch", "FloatStorage") + "t." + numbers({2, 0}) + "(l.";
+  testing::TarBuilder tar;
+  tar.file("sys_info", "(d.").file("pickle", dict({{"a", "P10\n"}}) + ".");
+  std::string file(reinterpret_cast<const char*>(tar.bytes.data()), tar.bytes.size());
+  EXPECT_EQ(error_code(open_file_named("m.tar", file.substr(0, 1024))), Code::truncated);
+  for (const auto& [member, data] : {std::pair("tensors", tensors), std::pair("storages", storages)}) {
+    const auto cut = open_file_named("m.tar", file);
+    ASSERT_TRUE(cut) << cut.error().what();
+    EXPECT_FALSE(cut->complete);
+    EXPECT_TRUE(cut->findings.has(Code::truncated)) << member;
+    EXPECT_FALSE(cut->findings.has(Code::bad_header) || cut->findings.has(Code::missing_storage)) << codes_of(*cut);
+    tar.file(member, data);
+    file.assign(reinterpret_cast<const char*>(tar.bytes.data()), tar.bytes.size());
+  }
+  const auto whole = open_file_named("m.tar", file);  // what ends the archive only is missing
+  ASSERT_TRUE(whole) << whole.error().what();
+  EXPECT_TRUE(whole->complete) << codes_of(*whole);
+  EXPECT_TRUE(whole->find("a")->readable);
 }
 
 }  // namespace
