@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tensors say when they are looked at together.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -11,9 +10,9 @@
 
 #include "analysis/doctor/checks.hpp"
 #include "analysis/kernels/kernels.hpp"
+#include "analysis/odd_spread.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
-#include "base/elementary.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -189,48 +188,25 @@ void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& pati
 
 namespace {
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 struct Spread {
   std::uint32_t tensor;
-  double log_std;
+  double std;
   bool sampled;
 };
 
-/// Layers that are far from those around them, measured by how much such layers differ as a rule.
+/// Layers that are far from those around them.
 void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& chart) {
-  constexpr std::size_t kLeast = 5, kReach = 4;
-  constexpr double kTimes = 4, kDeviations = 6, kFloor = 0.1;
-  if (layers.size() < kLeast) return;
   sort_stable(layers, [&](const Spread& a, const Spread& b) {
     return natural_less(checkpoint.tensors[a.tensor].name, checkpoint.tensors[b.tensor].name);
   });
-  std::vector<double> around(layers.size()), away(layers.size());
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    std::vector<double> near;
-    const std::size_t from = std::min(i < kReach ? 0 : i - kReach, layers.size() > 2 * kReach ? layers.size() - 2 * kReach - 1 : 0);
-    for (std::size_t j = from; j < layers.size() && j <= from + 2 * kReach; ++j)
-      if (j != i) near.push_back(layers[j].log_std);
-    around[i] = median(std::move(near));
-    away[i] = std::abs(layers[i].log_std - around[i]);
-  }
-  const double usual = 1.4826 * median(away) + kFloor;
-  std::vector<std::size_t> odd;
-  for (std::size_t i = 0; i < layers.size(); ++i)
-    if (away[i] >= natural_log(kTimes) && away[i] >= kDeviations * usual) odd.push_back(i);
-  if (odd.size() * 4 > layers.size()) return;  // a pattern, not exceptions
-  for (const std::size_t i : odd) {
+  std::vector<double> stds;
+  for (const Spread& layer : layers) stds.push_back(layer.std);
+  for (const auto& [i, others] : odd_spreads(stds)) {
     const std::string_view name = checkpoint.tensors[layers[i].tensor].name;
     chart.about(layers[i].sampled);
-    const double own = exponential(layers[i].log_std), others = exponential(around[i]);
     chart.add(Code::odd_spread, Severity::warning,
-              concat(quote(name), " has a standard deviation of ", number_text(own), ", the layers around it ", number_text(others)), name,
-              {{"std", own}, {"neighbours", others}});
+              concat(quote(name), " has a standard deviation of ", number_text(stds[i]), ", the layers around it ", number_text(others)),
+              name, {{"std", stds[i]}, {"neighbours", others}});
   }
 }
 
@@ -243,8 +219,7 @@ void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& pati
     if (patient.role != TensorRole::weight || patient.swapped || patient.tied || dtype_info(tensor.dtype).kind != DTypeKind::real) continue;
     if (!patient.stats.std || !(*patient.stats.std > 0)) continue;
     std::string name = numberless(tensor.name);
-    if (name.find('#') != std::string::npos)
-      by_name[std::move(name)].push_back({patient.tensor, natural_log(*patient.stats.std), patient.sampled()});
+    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, *patient.stats.std, patient.sampled()});
   }
   for (auto& [name, layers] : by_name) judge(checkpoint, layers, chart);
   chart.about(false);

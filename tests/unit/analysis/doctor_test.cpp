@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "analysis/doctor/roles.hpp"
+#include "analysis/odd_spread.hpp"
 #include "base/half.hpp"
 #include "base/text.hpp"
 #include "checkpoint_builder.hpp"
@@ -244,6 +246,41 @@ TEST(Doctor, FindsALayerUnlikeItsNeighbours) {
   const auto findings = examined(builder);
   ASSERT_EQ(said(findings), Said{"warning odd-spread"});
   EXPECT_EQ(findings[0].where.tensor, "layers.7.w.weight");
+}
+
+TEST(Doctor, FindsATensorScaledByFour) {
+  for (const float scale : {4.0f, 0.25f}) {
+    for (const int odd : {0, 1, 13, 31}) {
+      // Spreads that drift by a factor of three over the layers, and differ by a twentieth between neighbours, as in trained models.
+      std::mt19937_64 random(static_cast<unsigned>(odd));
+      std::normal_distribution<float> noise(0, 0.05f);
+      CheckpointBuilder builder;
+      for (int layer = 0; layer < 32; ++layer)
+        builder.add_random(concat("layers.", layer, ".up.weight"), {32, 32},
+                           0.02f * std::exp(static_cast<float>(layer) * 0.035f + noise(random)) * (layer == odd ? scale : 1));
+      const auto findings = examined(builder);
+      ASSERT_EQ(said(findings), Said{"warning odd-spread"}) << odd;
+      EXPECT_EQ(findings[0].where.tensor, concat("layers.", odd, ".up.weight"));
+    }
+  }
+}
+
+TEST(Doctor, LeavesSpreadsThatDriftAlone) {
+  // 2,000 roles of 32 layers: drift, neighbours apart by up to a third, a first layer of half as much again.
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  int alarms = 0;
+  for (int role = 0; role < 2000; ++role) {
+    const double slope = 0.02 * normal(random), apart = 0.02 + 0.3 * std::generate_canonical<double, 32>(random);
+    std::vector<double> stds;
+    for (int layer = 0; layer < 32; ++layer)
+      stds.push_back(0.02 * std::exp(slope * layer + apart * normal(random)) * (layer == 0 ? 1.5 : 1));
+    alarms += !odd_spreads(stds).empty();
+  }
+  EXPECT_LE(alarms, 2);
+  EXPECT_TRUE(odd_spreads(std::vector<double>{1, 1, 1, 9}).empty()) << "too few to say";
+  EXPECT_TRUE(odd_spreads(std::vector<double>{1, 9, 1, 9, 1, 9, 1, 9}).empty()) << "a pattern";
+  EXPECT_EQ(odd_spreads(std::vector<double>{1, 1, 1, 9, 1, 1}).size(), 1u);
 }
 
 TEST(Doctor, TellsCopiesFromTies) {

@@ -22,7 +22,9 @@ export interface Standout {
 
 /** How many of the usual distances make a tensor stand out, and how large the difference must be besides. */
 const FAR = 6;
-const LEAST = { scale: 1.8, peak: 4, mean: 0.5 };
+const LEAST = { peak: 4, mean: 0.5 };
+/** Of standard deviations: the numbers of src/analysis/odd_spread.hpp, which says why and by which `doctor` judges. */
+const SPREAD = { leastLayers: 5, reach: 4, times: 2.5, deviations: 6, floor: 0.05 };
 const PEAKED = 3;
 const LEAST_LAYERS = 3;
 /** Statistics of fewer elements say little. */
@@ -64,6 +66,21 @@ function far(role: readonly Instance[], of: (stats: Stats) => number | null, wor
   });
 }
 
+/** What is far from the layers around it, with their standard deviation; `stds` in the order of the layers. */
+export function oddSpreads(stds: readonly (number | null)[]): { i: number; usual: number }[] {
+  const known = stds.flatMap((std, i) => (std !== null && Number.isFinite(std) && std > 0 ? [{ i, log: Math.log(std) }] : []));
+  if (known.length < SPREAD.leastLayers) return [];
+  const width = 2 * SPREAD.reach + 1;
+  const measured = known.map(({ i, log }, at) => {
+    const from = Math.max(0, Math.min(at - SPREAD.reach, known.length - width));
+    const usual = median(known.slice(from, from + width).flatMap((one) => (one.i === i ? [] : [one.log])));
+    return { i, usual, away: Math.abs(log - usual) };
+  });
+  const least = Math.max(Math.log(SPREAD.times), SPREAD.deviations * (1.4826 * median(measured.map(({ away }) => away)) + SPREAD.floor));
+  const odd = measured.filter(({ away }) => away >= least);
+  return odd.length * 4 > known.length ? [] : odd.map(({ i, usual }) => ({ i, usual: Math.exp(usual) }));
+}
+
 function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddness, what: string, score: number) => void): void {
   const zero = ({ stats }: Instance) => stats.zeros === stats.measured && stats.numel > 1;
   const zeros = role.filter(zero);
@@ -75,7 +92,12 @@ function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddne
   const byPeak = ({ std, absmax }: Stats) => (absmax ?? 0) / usualPeak > PEAKED * ((std ?? 0) / usualStd);
   const alive = role.filter((instance) => !zero(instance) && instance.stats.measured >= LEAST_ELEMENTS);
   const taken = new Set<Instance>();
-  const look = (kind: 'scale' | 'peak' | 'mean', of: (stats: Stats) => number | null, words: Parameters<typeof far>[2]) => {
+  for (const { i, usual } of oddSpreads(alive.map(({ stats }) => (byPeak(stats) ? null : stats.std)))) {
+    const { std } = alive[i]!.stats;
+    taken.add(alive[i]!);
+    add(alive[i]!, 'scale', `${digits(std! / usual, 2)} times the usual standard deviation (${digits(std!)}; the others ${digits(usual)})`, Math.abs(Math.log2(std! / usual)));
+  }
+  const look = (kind: 'peak' | 'mean', of: (stats: Stats) => number | null, words: Parameters<typeof far>[2]) => {
     for (const { i, what, strength } of far(alive, of, words)) {
       if (taken.has(alive[i]!)) continue;
       taken.add(alive[i]!);
@@ -87,7 +109,6 @@ function ofRole(role: readonly Instance[], add: (instance: Instance, kind: Oddne
     if (!(ratio >= least || ratio <= 1 / least) || usual <= 0) return null;
     return { what: `${digits(ratio, 2)} times the usual ${noun} (${digits(value)}; the others ${digits(usual)})`, strength: Math.abs(Math.log2(Math.max(ratio, 1e-9))) };
   };
-  look('scale', (stats) => (byPeak(stats) ? null : stats.std), (value, usual) => times(value, usual, LEAST.scale, 'standard deviation'));
   look('peak', ({ absmax }) => absmax, (value, usual) => (value > usual ? times(value, usual, LEAST.peak, 'largest magnitude') : null));
   const spread = median(alive.map(({ stats }) => stats.std ?? 0));
   look('mean', ({ mean }) => mean, (value, usual) =>
