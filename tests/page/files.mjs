@@ -82,6 +82,20 @@ export function faulty(folder) {
   return safetensors(path.join(folder, 'faulty.safetensors'), tensors);
 }
 
+/** Twelve layers of two matrices and a fresh norm, healthy but for one fault: zero rows in layer 9, layer 8 a copy of 7, layer 5 three times as wide. */
+export function oneFault(folder, fault) {
+  const rng = random(3);
+  const [rows, cols] = [32, 48];
+  const layers = Array.from({ length: 12 }, () => ['v', 'w'].map(() => Float32Array.from({ length: rows * cols }, () => 0.02 * gaussian(rng))));
+  if (fault === 'rows') layers[9][1].fill(0, 0, 16 * cols);
+  if (fault === 'copy') layers[8] = layers[7];
+  if (fault === 'wide') layers[5][1].forEach((value, i, all) => (all[i] = 3 * value));
+  const tensors = layers.flatMap((own, layer) => own.map((values, i) => [`model.layers.${layer}.${'vw'[i]}.weight`, 'F32', [rows, cols], 4 * rows * cols, Buffer.from(values.buffer)]));
+  const ones = Float32Array.from({ length: cols }, () => 1);
+  tensors.push(['model.norm.weight', 'F32', [cols], 4 * cols, Buffer.from(ones.buffer)]);
+  return safetensors(path.join(folder, `${fault}.safetensors`), tensors);
+}
+
 /** A folder of three shards with index and configuration: layer i has "a" of 10 i and "b" of 10 i + 5. */
 export function shards(folder) {
   fs.mkdirSync(folder, { recursive: true });

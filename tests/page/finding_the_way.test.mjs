@@ -167,7 +167,7 @@ test('on a narrow page the view comes first; tensors and facts are a button away
   assert.equal(await top('assay-tree'), null);
   const heads = await browser.evaluate(() => [...document.querySelector('assay-root').shadowRoot.querySelectorAll('header > *')].map((part) => part.getBoundingClientRect()).map(({ top, bottom }) => (top + bottom) / 2));
   assert.ok(Math.max(...heads) - Math.min(...heads) < 8, 'one line');
-  await browser.page.getByRole('button', { name: 'Tensors' }).click();
+  await browser.page.getByRole('button', { name: /^. Tensors$/ }).click();
   await browser.page.locator('assay-tree').getByRole('row', { name: /v_proj/ }).click();
   await until(browser, () => document.querySelector('assay-root').app.view === 'tensor');
   await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tree').clientHeight === 0);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import zlib from 'node:zlib';
 import { until } from './driver.mjs';
-import { faulty, sparseLayers } from './files.mjs';
+import { faulty, oneFault, sparseLayers } from './files.mjs';
 import { accessible, begin, browser, choose, end, file, folder, open, other, page, says, saysOf, show, shown, textOf } from './stage.mjs';
 
 before(begin);
@@ -14,19 +14,45 @@ after(end);
 
 describe('overview', () => {
   test('names the layer that is odd in structure and the ones that are odd in values, unasked', async () => {
-    await says('assay-overview', /What stands out model\.layers ×6\.k_norm not in 3 layer 2 self_attn\.v_proj holds 1 NaN One NaN spreads/);
-    await says('assay-overview', /layer 2 self_attn\.v_proj has [\d.]+ times the usual (standard deviation|largest magnitude)/);
+    await says('assay-overview', /What stands out warning 'model\.layers\.3' has no 'k_norm\.weight'/);
+    await says('assay-overview', /'model\.layers\.2\.self_attn\.v_proj\.weight' has 1 NaN among its 4096 values, the first at \[7, 0\]/);
+    await says('assay-overview', /has 1 of 64 rows that is all 0: 20/);
     await accessible('overview with what stands out');
-    await browser.page.getByRole('button', { name: 'layer 2' }).first().click();
+    await browser.page.getByRole('button', { name: 'model.layers.2.self_attn.v_proj.weight' }).first().click();
     await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name === 'model.layers.2.self_attn.v_proj.weight' && document.querySelector('assay-root').app.view === 'tensor');
     // It stands beside the others of its role.
     assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.selection.peers.length), 6);
   });
   test('a layer scaled as a whole, one of another dtype and a dead expert are each one line', async () => {
     await open(faulty(folder));
-    await says('assay-overview', /model\.layers\.6 F32, not BF16/);
-    await says('assay-overview', /model\.layers\.4 all 3 of its tensors stand out: \S+ has 4(\.\d)? times the usual standard deviation/);
-    await says('assay-overview', /moe\.2, expert 1 \S+ is all zero/);
+    await says('assay-overview', /'model\.layers\.6' is F32 in 3 tensors that are BF16 in the layers beside it/);
+    await says('assay-overview', /model\.layers\.4: all 3 of its tensors stand out: \S+ has 4(\.\d)? times the usual standard deviation/);
+    await says('assay-overview', /'moe\.2\.experts\.1\.w' is all 0/);
+    await open(file);
+  });
+  const counted = (tag) => browser.evaluate(`() => (${saysOf})('${tag}').match(/(\\d+) findings? to look at/)?.[1] ?? 'none'`);
+  test('findings and overview say the same, of rows of zeros, of a copied layer, and of what is only unlike', async () => {
+    for (const [name, pattern, count] of [
+      [oneFault(folder, 'rows'), /'model\.layers\.9\.w\.weight' has 16 of 32 rows that are all 0: 0-15/, '1'],
+      [oneFault(folder, 'copy'), /'model\.layers\.8' holds the same values as 'model\.layers\.7' in all its 2 tensors/, '1'],
+      [oneFault(folder, 'wide'), /layer 5: w has 3 times the usual standard deviation/, '1'],
+      [oneFault(folder, 'none'), /Nothing serious: all values were examined\./, 'none'],
+    ]) {
+      await open(name);
+      await says('assay-overview', pattern);
+      await says('assay-overview', /ll values were examined/);
+      assert.equal(await counted('assay-overview'), count);
+      await browser.evaluate(show, 'findings');
+      await says('assay-findings', pattern);
+      assert.equal(await counted('assay-findings'), count);
+      assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.model.reports.has('doctor')), true, 'examined unasked');
+      await accessible('findings');
+    }
+    // Both layers of a copy are a click away.
+    await open(path.join(folder, 'copy.safetensors'));
+    await says('assay-overview', /holds the same values/);
+    await browser.page.getByRole('button', { name: 'model.layers.7', exact: true }).click();
+    await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name.startsWith('model.layers.7.') && document.querySelector('assay-root').app.view === 'tensor');
     await open(file);
   });
 });
@@ -63,7 +89,9 @@ describe('a model of which only a sample is read by itself', () => {
   const bytesRead = () => document.querySelector('assay-root').app.bytesRead;
 
   test('the first look is marked, and says how to be exact', async () => {
-    await says('assay-overview', /layer 3 w is ≈ all zero|≈ from a sample/);
+    await says('assay-overview', /≈ from a sample \(one MiB in sixteen of large tensors\): 10 tensors compared .*not looked at yet/);
+    await browser.page.getByRole('button', { name: /^Examine all 400 MiB \(about/ }).waitFor();
+    assert.equal(await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('assay-overview').shadowRoot.querySelectorAll('.good').length), 1, 'what was not looked at is not called fine: only that there is no code');
     assert.ok((await browser.evaluate(bytesRead)) < 64 * 2 ** 20, 'far less than the 400 MiB of the file');
     await browser.evaluate(show, 'matrix');
     await says('assay-matrix', /≈ from a sample: one MiB in sixteen/);

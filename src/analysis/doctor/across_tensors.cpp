@@ -292,7 +292,7 @@ Work<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>
   };
   for (const auto& [pair, count] : between) {
     if (!whole(pair)) continue;
-    chart.add(Code::identical_layers, Severity::note,
+    chart.add(Code::identical_layers, Severity::warning,
               concat(quote(pair.second), " holds the same values as ", quote(pair.first), " in all its ", count, " tensors"), "",
               {{"count", count}, {"of", std::string(pair.first)}, {"layer", std::string(pair.second)}});
   }

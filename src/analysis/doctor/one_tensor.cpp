@@ -132,12 +132,36 @@ void check_flat(const Checkpoint& checkpoint, const Patient& patient, Chart& cha
   // A norm that scales by 0 shuts off all behind it; its offset (".bias") may well be 0.
   const bool shuts_off = patient.role == TensorRole::norm && zero && !tensor.name.ends_with("bias");
   const Severity severity = shuts_off || (matters && tensor.shape.size() >= 2) ? Severity::warning : Severity::note;
+  // A norm scales by 1 until it is trained.
+  const bool unused_norm = patient.role == TensorRole::norm && tensor.shape.size() == 1;
   const bool usual = patient.role == TensorRole::mask || patient.role == TensorRole::state || patient.role == TensorRole::scale ||
                      patient.role == TensorRole::index || patient.role == TensorRole::counter;
   if (usual) return;
   if (zero) chart.share(Code::all_zero, severity, "is all 0", "are all 0", patient.tensor);
-  else if (patient.constant()) chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
+  else if (patient.constant() && !unused_norm)
+    chart.share(Code::constant, severity, "holds one value only", "hold one value each", patient.tensor);
 }
+
+namespace {
+
+/// Which do not live, those that follow each other as one: "0-31", "3, 6 and 12 more".
+std::string dead_text(const std::vector<bool>& lives) {
+  constexpr int kRuns = 4;
+  std::string text;
+  std::size_t left = static_cast<std::size_t>(std::count(lives.begin(), lives.end(), false));
+  std::size_t at = 0;
+  for (int run = 0; run < kRuns && left > 0; ++run) {
+    while (lives[at]) ++at;
+    const std::size_t from = at;
+    while (at < lives.size() && !lives[at]) ++at;
+    left -= at - from;
+    text += concat(text.empty() ? "" : ", ", from);
+    if (at - from > 1) text += concat("-", at - 1);
+  }
+  return left == 0 ? text : concat(text, " and ", left, " more");
+}
+
+}  // namespace
 
 Work<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
@@ -163,18 +187,18 @@ Work<void> check_rows(const Checkpoint& checkpoint, const Patient& patient, Char
       if (++col == cols) col = 0, ++row;
     }
   }
-  const auto tell = [&](Code code, const std::vector<bool>& lives, std::string_view one, std::string_view many) {
+  const auto tell = [&](Code code, const std::vector<bool>& lives, std::string_view many) {
     const auto dead = static_cast<std::uint64_t>(std::count(lives.begin(), lives.end(), false));
     if (dead == 0) return;
     const auto first = static_cast<std::uint64_t>(std::find(lives.begin(), lives.end(), false) - lives.begin());
     const bool padding = patient.role == TensorRole::embedding;
     chart.add(code, padding ? Severity::note : Severity::warning,
-              concat(quote(tensor.name), " has ", dead, " ", dead == 1 ? one : many, " of ", lives.size(), " that ",
-                     dead == 1 ? "is" : "are", " all 0, the first ", first, padding ? "; tokens that never occurred look so" : ""),
+              concat(quote(tensor.name), " has ", dead, " of ", lives.size(), " ", many, " that ", dead == 1 ? "is" : "are",
+                     " all 0: ", dead_text(lives), padding ? "; tokens that never occurred look so" : ""),
               tensor.name, {{"count", dead}, {"of", std::uint64_t{lives.size()}}, {"first", first}});
   };
-  tell(Code::dead_rows, row_lives, "row", "rows");
-  if (matrix) tell(Code::dead_columns, col_lives, "column", "columns");
+  tell(Code::dead_rows, row_lives, "rows");
+  if (matrix) tell(Code::dead_columns, col_lives, "columns");
   co_return {};
 }
 

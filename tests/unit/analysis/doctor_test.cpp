@@ -57,7 +57,7 @@ TEST(Doctor, LeavesAFreshModelAtNotes) {
     builder.add(concat("h.", layer, ".norm.weight"), {16}, std::vector<float>(16, 1.0f));
   }
   const auto findings = examined(builder);
-  EXPECT_EQ(said(findings), (Said{"note all-zero", "note constant"}));
+  EXPECT_EQ(said(findings), Said{"note all-zero"});
   EXPECT_EQ(findings[0].message, "6 tensors are all 0: 'h.0.mlp.bias', 'h.1.mlp.bias', 'h.2.mlp.bias' and 3 more");
 }
 
@@ -101,7 +101,28 @@ TEST(Doctor, FindsFlatMatricesAndDeadRows) {
   const auto findings = examined(builder);
   EXPECT_EQ(said(findings), (Said{"warning dead-rows", "warning dead-columns", "note dead-rows", "note dead-columns",
                                   "note duplicate-content", "warning all-zero", "warning constant"}));
-  EXPECT_EQ(findings[0].message, "'c.weight' has 2 rows of 8 that are all 0, the first 3");
+  EXPECT_EQ(findings[0].message, "'c.weight' has 2 of 8 rows that are all 0: 3, 5");
+}
+
+TEST(Doctor, NamesDeadRowsThatFollowEachOtherAsOne) {
+  CheckpointBuilder builder;
+  auto values = builder.random({64, 8});
+  std::fill_n(values.begin(), 32 * 8, 0.0f);
+  builder.add("v.weight", {64, 8}, values);
+  auto many = builder.random({64, 8});
+  for (std::size_t row = 0; row < 64; row += 5) std::fill_n(many.begin() + static_cast<std::ptrdiff_t>(row * 8), 8, 0.0f);
+  builder.add("w.weight", {64, 8}, many);
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), (Said{"warning dead-rows", "warning dead-rows"}));
+  EXPECT_EQ(findings[0].message, "'v.weight' has 32 of 64 rows that are all 0: 0-31");
+  EXPECT_EQ(findings[1].message, "'w.weight' has 13 of 64 rows that are all 0: 0, 5, 10, 15 and 9 more");
+}
+
+TEST(Doctor, SaysNothingOfAFreshNorm) {
+  CheckpointBuilder builder;
+  builder.add_random("model.layers.0.mlp.weight", {16, 16});
+  builder.add("model.norm.weight", {16}, std::vector<float>(16, 1.0f));
+  EXPECT_EQ(said(examined(builder)), Said{});
 }
 
 TEST(Doctor, FindsBrokenIndexBuffers) {
@@ -310,7 +331,7 @@ TEST(Doctor, TellsCopiesFromTies) {
     layers.add_random(concat("layers.2.", part), {8, 8});
   }
   const auto whole = examined(layers);
-  ASSERT_EQ(said(whole), Said{"note identical-layers"});
+  ASSERT_EQ(said(whole), Said{"warning identical-layers"});
   EXPECT_EQ(whole[0].message, "'layers.1' holds the same values as 'layers.0' in all its 2 tensors");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done, as a table: the keyboard, the palette and the key sheet come from it.
 import { VIEWS } from '../views/views.js';
-import type { App } from './app.js';
+import { CHECKUP, type App } from './app.js';
 import { commandFor, copy, pythonFor, saveReport, saveTable } from './exports.js';
 import { nextTheme } from './theme.js';
 
@@ -32,7 +32,7 @@ export const ACTIONS: readonly Action[] = [
   ...VIEWS.map((view): Action => ({ title: `Show ${view.title}`, key: view.key, run: (app) => app.show(view.id) })),
   { title: 'Next of its kind', key: ']', run: (app) => step(app, 1) },
   { title: 'Previous of its kind', key: '[', run: (app) => step(app, -1) },
-  { title: 'Examine all values', run: (app) => (app.show('findings'), void app.reportOf('doctor', 'checkup')) },
+  { title: 'Examine all values', run: (app) => (app.show('findings'), void app.reportOf('doctor', CHECKUP)) },
   { title: 'Copy a link to this place (it holds no values)', when: (app) => app.model?.sample === false, run: (app) => void copy(app, app.link()) },
   { title: 'Copy the tensor’s name', when: chosen, run: (app) => void copy(app, app.selection!.tensor.name) },
   { title: 'Copy the command that shows this tensor', when: chosen, run: (app) => void copy(app, commandFor(app.selection!.tensor)) },

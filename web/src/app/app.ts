@@ -67,6 +67,7 @@ export const QUIET = 16 * 2 ** 20;
 /** Distinct values of all censuses that are kept, 16 bytes each: 48 MiB. */
 const MOST_COUNTED = 3 * 2 ** 20;
 export const SCANNING = 'scanning for code';
+export const CHECKUP = 'checkup';
 /** Titles of jobs that measure every tensor. */
 export const FIRST_LOOK = 'a first look at all tensors';
 export const MEASURING = 'measuring all tensors';
@@ -392,13 +393,18 @@ export class App extends EventTarget {
     measured.state = measured.stats.some((stats) => stats?.sampled === true) ? 'sampled' : 'exact';
     this.changed();
   }
-  /** Starts what starts by itself: all values of a small model, a first look at a larger one. Once for each model. */
+  /** Starts what starts by itself: measuring and examining a small model, a first look at a larger one. Once for each model. */
   async lookAround(): Promise<void> {
     const model = this.model;
     if (model === null || this.lookedAround === model || model.measured.state !== 'none') return;
     this.lookedAround = model;
     if (model.tensorCount > MOST_LOOKED_AT) return;
-    if (this.tensorBytes <= MEASURED_AT_ONCE) return this.measure(false);
+    if (this.tensorBytes <= MEASURED_AT_ONCE) {
+      const { measured } = model;
+      await this.measure(false);
+      if (this.model === model && measured.state === 'exact') await this.reportOf('doctor', CHECKUP);
+      return;
+    }
     if ((await this.costOf(model)) <= STARTS_BY_ITSELF && this.model === model) await this.measure(true);
   }
   get measuring(): boolean {

@@ -2,7 +2,7 @@
 // What is known of the model as files, and of a tensor as text to paste.
 import type { Document, Tensor } from '../core/protocol.js';
 import { csvOf, saveJson, saveText } from '../ui/save.js';
-import type { App } from './app.js';
+import { CHECKUP, type App } from './app.js';
 
 type Report = 'info' | 'tensors' | 'stats' | 'doctor';
 
@@ -11,7 +11,7 @@ async function reportOf(app: App, command: Report): Promise<Document | null> {
   if (model === null) return null;
   if (command === 'info') return model.info;
   if (command === 'tensors') return app.run('listing tensors', 'report', { model: model.id, command });
-  await app.reportOf(command, command === 'doctor' ? 'checkup' : 'statistics of all tensors');
+  await app.reportOf(command, command === 'doctor' ? CHECKUP : 'statistics of all tensors');
   return model.reports.get(command) ?? null;
 }
 

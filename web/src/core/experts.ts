@@ -58,7 +58,7 @@ export function expertSign(layer: MoeLayer, expert: number): { sign: string; wor
   const same = layer.identical.filter((pair) => pair.includes(expert)).map(([a, b]) => (a === expert ? b : a));
   if (same.length > 0) return { sign: '=', words: `identical to ${same.join(', ')}` };
   const alike = layer.similar.filter(({ a, b }) => a === expert || b === expert).map(({ a, b, cosine }) => `${a === expert ? b : a} (cosine ${cosine.toFixed(4)})`);
-  if (alike.length > 0) return { sign: '≈', words: `like ${alike.join(', ')}` };
+  if (alike.length > 0) return { sign: '~', words: `like ${alike.join(', ')}` };
   return { sign: '', words: '' };
 }
 

@@ -78,15 +78,16 @@ async function holdWhole({ files, mode }: Model): Promise<void> {
   if (mode === 'page') await files.addAll();
 }
 
-/** Runs steps that look at few places far apart. */
-async function runSparsely<T>(files: Files, steps: Steps<T>): Promise<T> {
+/** Steps that look at few places far apart: a page at the end of a file is no reason to read the megabytes around it. */
+function* sparsely<T>(steps: Steps<T>): Steps<T> {
   cache.sparse = true;
   try {
-    return await run(files, steps);
+    return yield* steps;
   } finally {
     cache.sparse = false;
   }
 }
+const runSparsely = <T>(files: Files, steps: Steps<T>): Promise<T> => run(files, sparsely(steps));
 
 function modelOf(id: number): Model {
   const model = models.get(id);
@@ -106,7 +107,7 @@ async function open({ model: id, files: set }: Args<'open'>): Promise<Opened> {
         format: checkpoint.format,
         complete: checkpoint.complete,
         tensorCount: checkpoint.tensorCount,
-        info: yield* checkpoint.report('info'),
+        info: yield* sparsely(checkpoint.report('info')),
         tree: (yield* checkpoint.report('tree'))['tree'] as TreeNode,
         moe: yield* checkpoint.report('moe-structure'),
       };

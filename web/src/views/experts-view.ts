@@ -75,9 +75,17 @@ export class ExpertsView extends AppElement {
         @keydown=${this.picture.onKey}
       ></canvas>
       <p class="readout mono" role="status">${this.words()}</p>
-      <p class="muted small">✕ dead · = identical to another · ≈ much like another · ! not finite · ? missing · colour up to the largest of all</p>
+      <p class="muted small">✕ dead · = identical to another · ~ much like another · ! not finite · ? missing · ${this.colourWords(layers)}</p>
       ${layer === undefined ? nothing : this.details(layer)}
     `;
+  }
+  /** What the colours reach to, and how far apart the cells are: where all are alike one colour is right. */
+  private colourWords(layers: readonly MoeLayer[]): string {
+    if (this.stat === 'likeness') return 'colour from 0 to 1';
+    const values = layers.flatMap((layer) => Array.from({ length: layer.experts }, (_, expert) => expertValue(layer, expert, this.stat))).filter((value) => value !== null);
+    if (values.length === 0) return 'not measured yet';
+    const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => format.number(Number(value.toPrecision(3))));
+    return `colour from 0 to ${most}; ${least === most ? 'all are the same' : `the least is ${least}`}`;
   }
   private offer(): TemplateResult {
     const bytes = this.app.tensorBytes;
@@ -88,15 +96,19 @@ export class ExpertsView extends AppElement {
   private summary(layers: readonly MoeLayer[]): TemplateResult {
     const sum = (of: (layer: MoeLayer) => number) => layers.reduce((n, layer) => n + of(layer), 0);
     const parts = [
-      [sum((layer) => layer.dead.length), 'dead expert', 'dead experts'],
-      [sum((layer) => layer.identical.length), 'identical pair', 'identical pairs'],
-      [sum((layer) => layer.similar.length), 'similar pair', 'similar pairs'],
-      [sum((layer) => layer.missing.length), 'missing expert', 'missing experts'],
+      [sum((layer) => layer.dead.length), 'dead expert', 'dead experts', 'warning'],
+      [sum((layer) => layer.identical.length), 'identical pair', 'identical pairs', 'warning'],
+      [sum((layer) => layer.missing.length), 'missing expert', 'missing experts', 'warning'],
+      // No fault: experts that were made of one look so.
+      [sum((layer) => layer.similar.length), 'similar pair', 'similar pairs', ''],
     ] as const;
     const found = parts.filter(([n]) => n > 0);
+    const similar = parts[3][0] > 0;
     return found.length === 0
       ? html`<p class="good">No expert is dead, missing, or much like another.</p>`
-      : html`<p>${found.map(([n, one, many], i) => html`${i > 0 ? ', ' : ''}<b class="warning">${format.plural(n, one, many)}</b>`)}</p>`;
+      : html`<p>
+          ${found.map(([n, one, many, severity], i) => html`${i > 0 ? ', ' : ''}<b class=${severity}>${format.plural(n, one, many)}</b>`)}${similar ? html` <span class="muted">· similar ones are no fault: experts that began as copies of one look so</span>` : nothing}
+        </p>`;
   }
   private details(layer: MoeLayer): TemplateResult {
     const pairs = [...layer.identical.map(([a, b]) => ({ a, b, cosine: 1, identical: true })), ...layer.similar.map((pair) => ({ ...pair, identical: false }))];

@@ -8,13 +8,24 @@ import * as format from '../ui/format.js';
 
 const MOST = 500;
 
+/** Tensors and layers that a finding leads to, at most. */
+const MOST_LINKS = 6;
+
 export const findingStyles = css`
   .finding {
     display: grid;
-    grid-template-columns: 72px minmax(0, 1fr);
+    grid-template-columns: 64px minmax(0, 1fr);
     gap: 2px 10px;
-    padding: 8px 0;
-    border-bottom: 1px solid var(--line);
+    max-width: 96ch;
+    margin: 0 0 8px;
+    padding: 2px 0 2px 10px;
+    border-left: 3px solid var(--line-strong);
+  }
+  .finding.warning-line {
+    border-color: var(--warn);
+  }
+  .finding.bad-line {
+    border-color: var(--bad);
   }
   .finding .severity {
     font-weight: 600;
@@ -42,18 +53,36 @@ function one(app: App, finding: Finding, advice: string | undefined): TemplateRe
     finding.length === undefined ? undefined : format.plural(finding.length, 'byte'),
     finding.code,
   ].filter((part) => part !== undefined);
-  return html`<div class="finding">
+  const links = linksOf(finding, app.model?.names.names ?? []);
+  const line = finding.severity === 'note' ? '' : finding.severity === 'warning' ? 'warning-line' : 'bad-line';
+  return html`<div class="finding ${line}">
     <span class="severity ${finding.severity}">${finding.severity}</span>
     <span>${finding.message}${advice === undefined ? nothing : html`<br /><span class="muted">${advice}</span>`}</span>
     <span class="where"
-      >${place.join(' · ')}
-      ${finding.tensor === undefined ? nothing : html`<button class="plain link" @click=${() => void show(app, finding.tensor!)}>${finding.tensor}</button>`}</span
+      >${links.slice(0, MOST_LINKS).map((name) => html`<button class="plain link mono" @click=${() => void show(app, name)}>${name}</button> `)}
+      ${links.length > MOST_LINKS ? html`and ${format.exact(links.length - MOST_LINKS)} more` : nothing} <span class="places">${place.join(' · ')}</span></span
     >
   </div>`;
 }
 
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+/** Names of tensors and of layers that a finding speaks of, itself first; not of what is missing. */
+export function linksOf(finding: Finding, tensors: readonly string[]): string[] {
+  const known = sets.get(tensors) ?? new Set(tensors);
+  sets.set(tensors, known);
+  const named = [finding.tensor, finding['layer'], finding['of'], ...['names', 'tensors'].flatMap((key) => (Array.isArray(finding[key]) ? (finding[key] as unknown[]) : []))];
+  const isThere = (name: unknown): name is string => typeof name === 'string' && (known.has(name) || /(^|\.)\d+$/.test(name));
+  return [...new Set(named.filter(isThere))];
+}
+
+/** A tensor, or the first one of a layer. */
 async function show(app: App, name: string): Promise<void> {
-  if (app.model === null) return;
-  const index = await app.engine.call('find', { model: app.model.id, name });
-  if (index >= 0) await app.select(index);
+  const { model } = app;
+  if (model === null) return;
+  const index = await app.engine.call('find', { model: model.id, name });
+  const inside = index >= 0 ? -1 : model.names.names.findIndex((one) => one.startsWith(`${name}.`));
+  const found = index >= 0 ? index : inside >= 0 ? model.names.order[inside]! : -1;
+  if (found < 0) return;
+  await app.select(found);
+  app.show('tensor');
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file is, in one screen: what the program's `info` says.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { Measured, OpenModel } from '../app/app.js';
-import { grave, knownFindings } from '../core/findings.js';
+import type { OpenModel } from '../app/app.js';
+import { healthOf } from '../core/health.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
 import { verdictOf, WORDS } from '../core/scans.js';
-import { comparedOf, sentence, standoutsOf, WHY, type Standout } from '../core/standouts.js';
 import { components, oddity, tensorsOf } from '../tree/rows.js';
+import { findingList, findingStyles } from './finding-list.js';
+import { healthLine } from './health-line.js';
 import { measureOffer } from './measure-offer.js';
 
 interface DTypeCount {
@@ -50,7 +51,6 @@ const MOST_CALLS = 3;
 
 export class Overview extends AppElement {
   private seen: OpenModel | null = null;
-  private known: { of: Measured; state: string; found: Standout[] } | null = null;
 
   override render(): TemplateResult {
     const { model } = this.app;
@@ -100,7 +100,8 @@ export class Overview extends AppElement {
             </table>`}
       <h3>Go on</h3>
       <p class="next">
-        <button @click=${() => this.app.show('findings')}>${this.health(model)}</button>
+        <button @click=${() => this.app.show('findings')}>All findings</button>
+        <button @click=${() => this.app.show('matrix')}>All layers side by side</button>
         <button @click=${() => void this.showLargest(model)}>Look at the largest tensor</button>
       </p>
     `;
@@ -124,57 +125,20 @@ export class Overview extends AppElement {
       // Whoever opens a tensor at once goes first.
       setTimeout(() => void this.app.scan().then(() => this.app.lookAround()), SOON);
     }
-    const odd = oddNodes(model.tree, MOST_ODD);
-    const { state } = model.measured;
-    const values = this.standoutsOf(model);
-    const about = state === 'sampled' ? '≈ ' : '';
+    const { findings, advice, looked } = healthOf(model);
+    // The checkup tells of the structure too, in more words.
+    const odd = looked === 'examined' ? [] : oddNodes(model.tree, MOST_ODD);
     return html`<h3>What stands out</h3>
       ${odd.map((node) => html`<div class="odd"><button class="plain link mono" @click=${() => void this.lookIn(model, node)}>${node.path}</button> <span class="warning">${node.what}</span></div>`)}
-      ${values.slice(0, MOST_ODD).map((one) => this.standout(one, about))}
-      ${values.length > MOST_ODD ? html`<p class="muted">and ${values.length - MOST_ODD} more: see <button class="plain link" @click=${() => this.app.show('matrix')}>Layers</button></p>` : nothing}
-      ${state !== 'none' && values.length + odd.length === 0
-        ? this.nothingOdd(model, about)
-        : nothing}
-      ${state === 'none' && !this.app.measuring ? html`<p class="muted">${odd.length === 0 ? 'The structure of repeated layers is alike. ' : ''}Values have not been compared.</p>` : nothing}
-      ${values.length === 0 ? nothing : html`<p><button @click=${() => this.app.show('matrix')}>All layers side by side</button></p>`} ${measureOffer(this.app)}`;
-  }
-  private nothingOdd(model: OpenModel, about: string): TemplateResult {
-    const compared = comparedOf(model.names, model.measured.stats);
-    const sampled = about === '' ? '' : ', ≈ from a sample';
-    if (compared === 0) return html`<p>No NaN and no infinity${sampled}. <span class="muted">Layers do not repeat: there is nothing to compare them with.</span></p>`;
-    return html`<p class="good">Nothing: ${format.plural(compared, 'tensor')} compared with the same tensor of other layers${sampled}.</p>`;
-  }
-  private standout(one: Standout, about: string): TemplateResult {
-    const { tensors } = one;
-    return html`<div class="odd">
-      <button class="plain link" @click=${() => void this.look(tensors[0]!)}>${one.place}</button>
-      <span class="warning">${sentence(one, about)}</span>
-      <span class="why muted">${WHY[one.kind]}</span>
-      ${tensors.length < 2 ? nothing : html`<span class="which">${tensors.slice(0, MOST_ODD).map((tensor) => html`<button class="plain link mono" @click=${() => void this.look(tensor)}>${tensor.short}</button> `)}</span>`}
-    </div>`;
-  }
-  private async look({ tensor, peers, pattern }: Standout['tensors'][number]): Promise<void> {
-    await this.app.select(tensor, peers, pattern);
-    this.app.show('tensor');
+      ${findingList(this.app, findings.slice(0, MOST_ODD), advice)}
+      ${findings.length > MOST_ODD ? html`<p class="muted">and ${findings.length - MOST_ODD} more: see <button class="plain link" @click=${() => this.app.show('findings')}>Findings</button></p>` : nothing}
+      ${this.app.measuring || model.measured.state === 'none' ? measureOffer(this.app) : nothing} ${this.app.measuring ? nothing : healthLine(this.app, odd.length)}`;
   }
   private async lookIn(model: OpenModel, { pattern }: OddNode): Promise<void> {
     const peers = tensorsOf(pattern, model.names);
     if (peers[0] === undefined) return;
     await this.app.select(peers[0], peers, pattern.join('.'));
     this.app.show('tensor');
-  }
-  private standoutsOf(model: OpenModel): Standout[] {
-    // While it is measured, numbers of layers that are still to come may be what is usual.
-    if (model.measured.state === 'none') return [];
-    if (this.known?.of !== model.measured || this.known.state !== model.measured.state) this.known = { of: model.measured, state: model.measured.state, found: standoutsOf(model.names, model.measured.stats) };
-    return this.known.found;
-  }
-
-  private health(model: OpenModel): string {
-    const doctor = model.reports.get('doctor');
-    const findings = grave(knownFindings(model.info, model.reports)).length;
-    if (findings > 0) return `${format.plural(findings, 'finding')} to look at`;
-    return doctor === undefined ? 'Is anything wrong with the values?' : 'Values examined: nothing serious';
   }
   private async showLargest(model: OpenModel): Promise<void> {
     const [first] = await this.app.engine.call('largest', { model: model.id, n: 1 });
@@ -185,6 +149,7 @@ export class Overview extends AppElement {
 
   static override styles = [
     base,
+    findingStyles,
     css`
       .figures {
         display: flex;
@@ -230,13 +195,6 @@ export class Overview extends AppElement {
       }
       .link {
         font-weight: 600;
-      }
-      .which,
-      .why {
-        display: block;
-      }
-      .which .link {
-        font-weight: 400;
       }
     `,
   ];

@@ -21,7 +21,7 @@ export function profileNotes(picture: Picture | undefined, go: (axis: 0 | 1, ind
     ['column', 'columns', picture.cols, 1],
   ];
   const lines = kinds.flatMap(([one, many, profile, axis]) => [
-    ...(profile.hotCount > 0 ? [html`<p><b class="warning">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NAMED).map(({ index, ratio }) => html`<button class="plain link" @click=${() => go(axis, index)}>${index}</button> <span class="muted">${ratio.toPrecision(3)} × the median rms</span> `)}${profile.hotCount > MOST_NAMED ? `and ${format.exact(profile.hotCount - MOST_NAMED)} more` : nothing}</p>`] : []),
+    ...(profile.hotCount > 0 ? [html`<p><b class="warning term" title="its root mean square is at least 6 times the median of all ${many}; fewer times is not told here, and may still stand out from other layers">${format.plural(profile.hotCount, `hot ${one}`, `hot ${many}`)}</b> ${profile.hot.slice(0, MOST_NAMED).map(({ index, ratio }) => html`<button class="plain link" @click=${() => go(axis, index)}>${index}</button> <span class="muted">${ratio.toPrecision(3)} × the median rms</span> `)}${profile.hotCount > MOST_NAMED ? `and ${format.exact(profile.hotCount - MOST_NAMED)} more` : nothing}</p>`] : []),
     ...(profile.deadCount > 0 ? [html`<p><b class="warning">${format.plural(profile.deadCount, `dead ${one}`, `dead ${many}`)}</b> ${runs(profile.dead, go, axis, profile.deadCount)} <span class="muted">(all values 0)</span></p>`] : []),
   ]);
   return lines.length === 0 ? nothing : html`<div class="notes">${lines}</div>`;
