@@ -295,6 +295,15 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
   bench.row("the same / plain sum by two threads", bench.ratio(sum_by_two, stats(bf16, false, 2), wall_seconds), 1.0, "x");
   const Input tiny = input("bf16", DType::bf16, bytes, Fill::weights, 1, bytes / 4096);
   bench.row("statistics, tensors of 4 KiB, time / one tensor", 1 / bench.ratio(stats(bf16), stats(tiny)), 1.15, "x", false);
+  const std::size_t part = bytes / 8;
+  const Input part_bf16 = input("bf16", DType::bf16, part, Fill::weights, 1),
+              tiny_bf16 = input("bf16", DType::bf16, part, Fill::weights, 1, part / 4096);
+  const Input part_f32 = input("f32", DType::f32, part, Fill::weights, 3),
+              tiny_f32 = input("f32", DType::f32, part, Fill::weights, 3, part / 4096);
+  bench.row("all statistics with quantiles, BF16, tensors of 4 KiB, time / one tensor",
+            1 / bench.ratio(stats(part_bf16, true), stats(tiny_bf16, true)), 1.15, "x", false);
+  bench.row("all statistics with quantiles, F32, tensors of 4 KiB, time / one tensor",
+            1 / bench.ratio(stats(part_f32, true), stats(tiny_f32, true)), 1.15, "x", false);
   // Views: the left part of every row, by the bytes they hold, and rows that are all the same one.
   const std::tuple<const char*, std::uint64_t, std::uint64_t> kViews[] = {
       {"half of every row of 8 KiB", 4096, 2048}, {"a third of every row of 12 KiB", 6144, 2048}, {"half of every row of 1 KiB", 512, 256}};
@@ -308,6 +317,13 @@ void bench_all(Bench& bench, const std::string& work, std::size_t bytes) {
     const double share = static_cast<double>(tensor.numel * 2) / static_cast<double>(bytes);
     bench.row(std::string("statistics, BF16, ") + name + ", time / as many bytes", 1 / bench.ratio(stats(bf16), stats(view)) / share, 2,
               "x", false);
+    // What the machine gives where it reads with gaps: it fetches some of what lies between.
+    const auto rows = [&] {
+      float sum = 0;
+      for (std::size_t i = 0; i < shape[0]; ++i) sum += plain_sum(view.bytes.data() + i * row * 2, kept * 2);
+      g_sink = sum;
+    };
+    bench.row("the same / plain sum of each of these rows", bench.ratio(rows, stats(view)), 1.0, "x");
   }
   {
     Input view = input("bf16", DType::bf16, bytes, Fill::weights, 1);

@@ -2,20 +2,20 @@
 #include "analysis/census.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/endian.hpp"
-#include "base/sort.hpp"
 
 namespace assay::analysis {
 
 namespace {
 
 constexpr std::size_t kCodes = 65536;
-constexpr std::size_t kFew = 2048;                       // sorting so many costs less than going through a table of 65536
+constexpr std::size_t kFew = 2048;                       // counting so many apart costs less than going through a table of 65536
 constexpr std::size_t kPairsPay = std::size_t{1} << 18;  // bytes from which on counting them by twos is worth the larger table
 constexpr std::size_t kLanes = 4;
 constexpr std::size_t kPiece = 65536;
@@ -151,6 +151,23 @@ void Census::add_bytes(std::span<const std::byte> codes) {
   for (; i < codes.size(); ++i) ++lanes_[0][std::to_integer<std::size_t>(codes[i])];
 }
 
+/// A bit for each code that occurs; how many come before it is its place among them.
+std::vector<Census::Entry> Census::few_entries() const {
+  std::uint64_t bits[kCodes / 64] = {};
+  std::uint16_t before[kCodes / 64];
+  for (const std::uint16_t code : few_) bits[code / 64] |= std::uint64_t{1} << code % 64;
+  std::vector<Entry> found;
+  found.reserve(few_.size());
+  for (std::size_t word = 0; word < kCodes / 64; ++word) {
+    before[word] = static_cast<std::uint16_t>(found.size());
+    for (std::uint64_t left = bits[word]; left != 0; left &= left - 1)
+      found.push_back({static_cast<std::uint16_t>(64 * word + static_cast<unsigned>(std::countr_zero(left))), 0});
+  }
+  for (const std::uint16_t code : few_)
+    ++found[before[code / 64] + static_cast<unsigned>(std::popcount(bits[code / 64] & ((std::uint64_t{1} << code % 64) - 1)))].count;
+  return found;
+}
+
 std::vector<Census::Entry> Census::entries() const {
   std::vector<Entry> found;
   const auto keep = [&](std::size_t code, std::uint64_t count) {
@@ -174,12 +191,7 @@ std::vector<Census::Entry> Census::entries() const {
       for (std::size_t code = from; code < from + kStretch; ++code) keep(code, at(code));
     }
   } else {
-    std::vector<std::uint64_t> sorted(few_.begin(), few_.end()), scratch;
-    sort_numbers(sorted, scratch);
-    for (std::size_t i = 0, next; i < sorted.size(); i = next) {
-      for (next = i + 1; next < sorted.size() && sorted[next] == sorted[i];) ++next;
-      keep(static_cast<std::size_t>(sorted[i]), next - i);
-    }
+    return few_entries();
   }
   return found;
 }

@@ -34,6 +34,7 @@ class Census {
   template <class Unit>
   void add_tops(const std::byte* p, std::size_t n);
   void add_few(std::span<const std::byte> codes);
+  std::vector<Entry> few_entries() const;
   std::uint64_t at(std::size_t code) const { return table_[code] + (carried_.empty() ? 0 : carried_[code]); }
   void make_table();
   void carry();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "analysis/quantiles.hpp"
@@ -51,12 +52,17 @@ Tally tally_of(const Census& census, const Tensor& tensor, const Quantizer* quan
   const values::Decoder& decoder = values::decoder(tensor.dtype);
   const double least_normal = quantizer ? kF32Normal : decoder.least_normal;
   const std::vector<Census::Entry> entries = census.entries();
+  const std::size_t width = decoder.raw_size / decoder.reals;
+  std::vector<std::byte> codes(entries.size() * width);
+  for (std::size_t i = 0; i < entries.size(); ++i) std::memcpy(codes.data() + i * width, &entries[i].code, width);  // little endian
+  std::vector<double> values(entries.size());
+  decoder.to_f64(codes.data(), values.size(), values.data());
   Tally tally;
   Counted finite;
   finite.reserve(entries.size());
-  for (const auto& [code, count] : entries) {
-    double value;
-    decoder.to_f64(std::as_bytes(std::span(&code, 1)).data(), 1, &value);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::uint64_t count = entries[i].count;
+    double value = values[i];
     if (quantizer) value = values::dequantised(value, static_cast<double>(quantizer->zero_point), values::whole_scale(*quantizer));
     if (tensor.neg) value = -value;
     const double magnitude = std::abs(value);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stats } from '../src/core/protocol.js';
-import { comparedOf, sentence, standoutsOf } from '../src/core/standouts.js';
+import { comparedOf, oddSpreads, sentence, standoutsOf } from '../src/core/standouts.js';
 
 const ROLES = ['q', 'k', 'up'];
 const names = Array.from({ length: 8 }, (_, layer) => ROLES.map((role) => `m.layers.${layer}.${role}.weight`)).flat().concat('head.weight');
@@ -20,7 +20,13 @@ test('a layer scaled as a whole is one line', () => {
   const [one, ...more] = found((name, { std, absmax }) => (name.includes('.5.') ? { std: std! * 4, absmax: absmax! * 4 } : undefined));
   assert.deepEqual(more, []);
   assert.deepEqual(one!.slice(0, 4), ['scale', 'layer 5', 'k q up', 3]);
-  assert.match(one![4] as string, /^4\.1 times the usual standard deviation \(0\.084; the others 0\.0207\)$/);
+  assert.match(one![4] as string, /^4\.1 times the usual standard deviation \(0\.084; the others 0\.0206\)$/);
+});
+test('a layer is judged by those around it', () => {
+  const drift = Array.from({ length: 32 }, (_, layer) => 0.02 * Math.exp(0.035 * layer + 0.05 * Math.sin(7 * layer)));
+  assert.deepEqual(oddSpreads(drift), []);
+  for (const odd of [0, 13, 31]) for (const scale of [4, 0.25]) assert.deepEqual(oddSpreads(drift.map((std, i) => (i === odd ? scale * std : std))).map(({ i }) => i), [odd]);
+  assert.deepEqual(oddSpreads([1, 9, 1, 9, 1, 9, 1, 9]), []);
 });
 test('NaN first, also outside layers; zeros where others have values; one far value', () => {
   const all = found((name) =>
