@@ -3,11 +3,22 @@
 
 #include <algorithm>
 
+#include "base/arith.hpp"
+#include "base/endian.hpp"
 #include "base/text.hpp"
+#include "base/try.hpp"
+#include "containers/zip_layout.hpp"
 
 namespace assay {
 
-std::optional<std::string> converted_line_ends(ByteView head, ByteView tail) {
+namespace {
+
+constexpr std::uint64_t kEnd = std::uint64_t{64} << 10;
+
+bool is_binary(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
+/// Each of the line feeds in the first and last bytes has a carriage return before it.
+std::optional<std::string> added_returns(ByteView head, ByteView tail) {
   constexpr std::uint64_t kEnough = 4;
   std::uint64_t feeds = 0;
   bool binary = false;
@@ -15,7 +26,7 @@ std::optional<std::string> converted_line_ends(ByteView head, ByteView tail) {
       head.slice(0, static_cast<std::size_t>(std::min<std::uint64_t>(head.size(), tail.offset())));  // what the tail has not
   for (const ByteView part : {front, tail}) {
     const std::string_view text = part.text();
-    binary = binary || text.find('\0') != std::string_view::npos;
+    binary = binary || is_binary(text);
     for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
       // What stands before the first byte of the tail is not seen.
       if (at == 0) continue;
@@ -26,6 +37,70 @@ std::optional<std::string> converted_line_ends(ByteView head, ByteView tail) {
   if (!binary || feeds < kEnough) return std::nullopt;
   return concat("the file was taken for text: each of the ", feeds,
                 " line feeds at its ends has a carriage return before it that does not belong there");
+}
+
+/// The first bytes are UTF-8 as those of no binary file are, with many of the character that stands for what was none.
+std::optional<std::string> replaced_bytes(ByteView head) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  constexpr std::uint64_t kEnough = 8;
+  constexpr std::size_t kLongest = 3;  // of a character that the end of the head cuts
+  const std::string_view text = head.text();
+  if (!is_binary(text) || std::min(first_invalid_utf8(text), text.size()) + kLongest < text.size()) return std::nullopt;
+  std::uint64_t replaced = 0;
+  for (std::size_t at = text.find(kReplacement); at != std::string_view::npos; at = text.find(kReplacement, at + 1)) ++replaced;
+  if (replaced < kEnough) return std::nullopt;
+  return concat("the file was taken for text: in its first ", head.size(), " bytes ", replaced,
+                " stand as U+FFFD, for what they were is lost");
+}
+
+/// How many bytes are missing between an archive's first byte and its directory, whose end record stands at the file's very end; 0 when
+/// it is not so.
+Result<std::uint64_t> missing_before_directory(const ByteSource& source, ByteView tail) {
+  using namespace zip;
+  if (tail.size() < kEndRecordSize) return std::uint64_t{0};
+  const std::byte* const record = tail.data() + tail.size() - kEndRecordSize;
+  if (load_le<std::uint32_t>(record) != kEndRecord) return std::uint64_t{0};
+  std::uint64_t first = source.size() - kEndRecordSize;
+  std::uint64_t size = load_le<std::uint32_t>(record + 12), offset = load_le<std::uint32_t>(record + 16);
+  constexpr std::size_t kWide = kZip64EndSize + kZip64LocatorSize;
+  if (tail.size() >= kWide + kEndRecordSize && load_le<std::uint32_t>(record - kWide) == kZip64End &&
+      load_le<std::uint32_t>(record - kZip64LocatorSize) == kZip64Locator) {
+    first -= kWide;
+    size = load_le<std::uint64_t>(record - kWide + 40), offset = load_le<std::uint64_t>(record - kWide + 48);
+  }
+  if (size > first || size < kEntrySize || offset <= first - size) return std::uint64_t{0};
+  ASSAY_TRY(const ByteBlock entry, source.fetch(first - size, 4));
+  return load_le<std::uint32_t>(entry.view().data()) == kEntry ? offset - (first - size) : 0;
+}
+
+/// A zip archive that lacks bytes in its middle and in which no line feed has a carriage return before it.
+Result<std::optional<std::string>> removed_returns(const ByteSource& source, ByteView tail) {
+  constexpr std::uint64_t kMost = std::uint64_t{256} << 20, kChunk = std::uint64_t{1} << 20;
+  ASSAY_TRY(const std::uint64_t missing, missing_before_directory(source, tail));
+  if (missing == 0 || source.size() > kMost) return std::nullopt;
+  std::uint64_t returns = 0, feeds = 0;
+  for (std::uint64_t at = 0; at + 1 < source.size(); at += kChunk) {
+    ASSAY_TRY(const ByteBlock block, source.view(at, std::min(kChunk + 1, source.size() - at)));  // with the next chunk's first byte
+    const std::string_view text = block.view().text();
+    if (at == 0 && !text.starts_with("PK\3\4")) return std::nullopt;
+    if (text.find("\r\n") != std::string_view::npos) return std::nullopt;
+    returns += static_cast<std::uint64_t>(std::ranges::count(text.substr(0, kChunk), '\r'));
+    feeds += static_cast<std::uint64_t>(std::ranges::count(text.substr(0, kChunk), '\n'));
+  }
+  if (returns == 0 || feeds < missing) return std::nullopt;
+  return concat("the file was taken for text: ", counted(missing, "byte is", "bytes are"),
+                " missing before the archive's directory, and none of ", feeds, " line feeds has a carriage return before it");
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> taken_for_text(const ByteSource& source) {
+  const std::uint64_t n = std::min(source.size(), kEnd);
+  ASSAY_TRY(const ByteBlock head, source.fetch(0, n));
+  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - n, n));
+  if (auto words = added_returns(head.view(), tail.view())) return words;
+  if (auto words = replaced_bytes(head.view())) return words;
+  return removed_returns(source, tail.view());
 }
 
 }  // namespace assay

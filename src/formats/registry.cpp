@@ -79,10 +79,7 @@ bool is_doubtful(const Result<Checkpoint>& opened) {
 
 /// Why nothing in a file can be trusted that a program took for text.
 Result<std::optional<Error>> find_conversion(const ByteSource& source) {
-  ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min(source.size(), kHead)));
-  const std::uint64_t tail_size = std::min(source.size(), kTail);
-  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - tail_size, tail_size));
-  auto words = converted_line_ends(head.view(), tail.view());
+  ASSAY_TRY(auto words, taken_for_text(source));
   if (!words) return std::nullopt;
   return std::optional(Error(Code::text_converted, *std::move(words)).fact("size", source.size()));
 }
@@ -132,6 +129,8 @@ Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std:
   if (best && best->open == open_index && content == Content::weights)
     return fail(Error(Code::json_document, "an index of shards, where a file of weights is expected").in_file(name));
   if (best) return open_as(*best, input);
+  ASSAY_TRY(auto converted, find_conversion(*source));
+  if (converted) return fail(std::move(*converted).in_file(name));
   return fail(unknown_format(probe).in_file(name));
 }
 

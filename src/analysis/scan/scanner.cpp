@@ -167,18 +167,15 @@ void Scanner::note_extension(const Piece& piece) {
 }
 
 Result<void> Scanner::scan_file(const ByteSource& source) {
-  constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4, kConvertedTail = 64 << 10;
+  constexpr std::uint64_t kLeast = std::uint64_t{192} << 20, kTimes = 4;
   file_size_ = source.size();
   most_work_ = kLeast + kTimes * std::min(source.size(), std::uint64_t{1} << 60);
   const Piece piece{.source = source, .base = 0};
   ASSAY_CHECK(scan(piece));
   note_extension(piece);
   if (report_.status == Status::complete) return {};
-  const std::uint64_t head_size = std::min(source.size(), kSniffed), tail_size = std::min(source.size(), kConvertedTail);
-  ASSAY_TRY(const ByteBlock head, source.fetch(0, head_size));
-  ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - tail_size, tail_size));
-  if (auto words = converted_line_ends(head.view(), tail.view()))
-    report_.findings.add_first(Finding(Code::text_converted, *std::move(words)));
+  ASSAY_TRY(auto words, taken_for_text(source));
+  if (words) report_.findings.add_first(Finding(Code::text_converted, *std::move(words)));
   return {};
 }
 
