@@ -52,6 +52,7 @@ std::string first_tar_member(const ProbeInput& input) {
 // First match wins, so longer magics stand before their prefixes.
 constexpr Magic kMagics[] = {
     {0, "\x00\x05\x16\x07"sv, Code::apple_double, "macOS AppleDouble side file"},
+    {0, "\x00\x05\x16\x00"sv, Code::apple_double, "macOS AppleSingle file"},
     {0, "GGUF"sv, Code::unsupported_format, "GGUF", gguf_words},
     {0, "FUGG"sv, Code::unsupported_format, "GGUF with swapped bytes", gguf_words},
     {0, "lmgg"sv, Code::ggml_legacy, "ggml, a llama.cpp format from before GGUF"},
@@ -72,6 +73,8 @@ constexpr Magic kMagics[] = {
     {0, "7z\xbc\xaf\x27\x1c"sv, Code::seven_zip, "7z archive"},
     {0, "Rar!\x1a\x07"sv, Code::rar, "RAR archive"},
     {0, "PYTORCH1"sv, Code::unsupported_format, "torch preview container from before 1.0, which torch itself no longer reads"},
+    {0, "\x0c\xdb\x3a\x2a"sv, Code::unsupported_format, "Orbax checkpoint of JAX (OCDBT); convert it with orbax"},
+    {0, "%PDF-"sv, Code::unsupported_format, "PDF document, not weights"},
     {4, "TFL3"sv, Code::tensorflow, "TensorFlow Lite model"},
     {0,
      "\x7f"

@@ -138,6 +138,40 @@ std::optional<NotWeights> json_document(std::string_view text, ByteView view) {
   return NotWeights{parsed || !body.keys.empty() ? 85 : 40, std::move(error)};
 }
 
+/// What servers answer in a sentence, and what to do then.
+struct Answer {
+  std::string_view begins, advice;
+};
+constexpr std::string_view kLogIn = "log in with a token that may read it, accept the model's conditions, and get the file again";
+constexpr Answer kAnswers[] = {
+    {"Entry not found", "there is no file of this name at that address; look at the repository's list of files"},
+    {"Repository not found", kLogIn},
+    {"Invalid username or password", kLogIn},
+    {"Access to model", kLogIn},
+    {"Access to this", kLogIn},
+    {"Unauthorized", kLogIn},
+    {"Forbidden", kLogIn},
+    {"Found. Redirecting to", "the download did not follow where it was sent: curl -L"},
+    {"Temporary Redirect", "the download did not follow where it was sent: curl -L"},
+    {"Moved Permanently", "the download did not follow where it was sent: curl -L"},
+};
+
+/// Text of two bytes a character, as Windows PowerShell's > makes of whatever passes through it.
+std::optional<NotWeights> utf16(std::string_view bytes) {
+  const bool little = bytes.starts_with("\xff\xfe");
+  if (!little && !bytes.starts_with("\xfe\xff")) return std::nullopt;
+  std::string text;
+  for (std::size_t at = 2; at + 1 < bytes.size() && text.size() < kShown; at += 2) {
+    const char high = bytes[little ? at + 1 : at], low = bytes[little ? at : at + 1];
+    if (high != '\0' || low < 0) return std::nullopt;
+    text += low;
+  }
+  if (text.size() < 4) return std::nullopt;
+  Error error(Code::text_document, concat("text in UTF-16, starting with ", quote(text.substr(0, text.find_first_of("\r\n")), kShown)));
+  return NotWeights{60,
+                    std::move(error).advise("Windows PowerShell's > writes so and spoils what is no text: get the file with curl.exe -o")};
+}
+
 /// Valid UTF-8 without control characters, as far as can be seen.
 bool readable(std::string_view text, bool cut) {
   const std::size_t bad = first_invalid_utf8(text);
@@ -154,11 +188,14 @@ std::optional<NotWeights> recognise_text(const ProbeInput& input) {
   if (auto known = git_lfs(text)) return known;
   if (auto known = html(text)) return known;
   if (auto known = xml(text)) return known;
+  if (auto known = utf16(input.head.text())) return known;
   if (!readable(input.head.text(), input.size > input.head.size())) return std::nullopt;
   if (auto known = json_document(text, input.head)) return known;
   const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  return NotWeights{40, Error(Code::text_document,
-                              text.empty() ? std::string("text of blanks only") : concat("text, starting with ", quote(line, kShown)))};
+  Error error(Code::text_document, text.empty() ? std::string("text of blanks only") : concat("text, starting with ", quote(line, kShown)));
+  const auto* const answer = std::ranges::find_if(kAnswers, [&](const Answer& known) { return line.starts_with(known.begins); });
+  if (answer != std::end(kAnswers)) error = std::move(error).advise(std::string(answer->advice));
+  return NotWeights{40, std::move(error)};
 }
 
 }  // namespace assay::formats

@@ -292,6 +292,20 @@ std::string Folder::latest_tag() const {
   return quote(tag.substr(0, tag.find_first_of("\r\n")));
 }
 
+/// What a folder without weights of its own is, by a file in it.
+struct Kind {
+  std::string_view mark, advice;
+};
+constexpr Kind kKinds[] = {
+    {"model_index.json", "a diffusers pipeline; open one of its folders"},
+    {"latest_checkpointed_iteration.txt", "checkpoints of Megatron; open a folder iter_…/mp_rank_…"},
+    {"manifest.ocdbt", "an Orbax checkpoint of JAX; convert it with orbax"},
+    {"_CHECKPOINT_METADATA", "an Orbax checkpoint of JAX; convert it with orbax"},
+    {".zarray", "an array of zarr, as older Orbax and Megatron write them; convert it with the tool that wrote it"},
+    {"saved_model.pb", "a TensorFlow SavedModel; convert it with the tool that wrote it"},
+    {"checkpoint", "a TensorFlow checkpoint; convert it with the tool that wrote it"},
+};
+
 Error Folder::no_weights() const {
   std::string what = entries_.empty() ? "an empty folder" : "no weights in this folder; it holds ";
   std::vector<std::string> names;
@@ -305,7 +319,8 @@ Error Folder::no_weights() const {
     return std::move(Error(Code::missing_metadata, concat(counted(static_cast<std::uint64_t>(parts), "file", "files"),
                                                           " of a distributed checkpoint without .metadata, which says what is in them"))
                          .advise("get .metadata of the same save; it is written last, so that a save that was stopped has none"));
-  if (has("model_index.json")) error = std::move(error).advise("a diffusers pipeline; open one of its folders");
+  const auto* const kind = std::ranges::find_if(kKinds, [&](const Kind& known) { return has(known.mark); });
+  if (kind != std::end(kKinds)) error = std::move(error).advise(std::string(kind->advice));
   else if (has("latest"))
     error = std::move(error).advise(
         concat("its file 'latest' names ", latest_tag(), ", in which there are no files of a ZeRO checkpoint; get that folder too"));

@@ -28,6 +28,9 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
   } kCases[] = {
       {"", Code::empty_file, "empty file"},
       {padded("\x00\x05\x16\x07\x00\x02\x00\x00"s), Code::apple_double, "AppleDouble"},
+      {padded("\x00\x05\x16\x00\x00\x02\x00\x00"s), Code::apple_double, "AppleSingle"},
+      {padded("\x0c\xdb\x3a\x2a"), Code::unsupported_format, "Orbax"},
+      {padded("%PDF-1.7"), Code::unsupported_format, "PDF"},
       {padded("GGUF\x03\x00\x00\x00"s), Code::unsupported_format, "GGUF v3"},
       {padded("tjgg\x03\x00\x00\x00"s), Code::ggml_legacy, "ggjt v3, a llama.cpp format from before GGUF"},
       {padded("lmgg"), Code::ggml_legacy, "before GGUF"},
@@ -98,6 +101,13 @@ TEST(NotWeights, PagesAndErrorBodiesTellWhatTheySay) {
   EXPECT_EQ(message_of(open_file_named("config.json", "{\"architectures\": [\"X\"], \"dtype\": \"bfloat16\"}"), Code::json_document),
             "JSON document with the keys 'architectures', 'dtype'");
   EXPECT_EQ(message_of(open_file_named("m.safetensors", "Entry not found"), Code::text_document), "text, starting with 'Entry not found'");
+  EXPECT_EQ(open_file_named("m", "Entry not found").error().hint(),
+            "there is no file of this name at that address; look at the repository's list of files");
+  EXPECT_NE(open_file_named("m", "Access to model a/b is restricted and you are not in the list.").error().hint().find("log in"),
+            std::string::npos);
+  EXPECT_EQ(message_of(open_file_named("m.pt", "\xff\xfeP\0K\0\x03\0\x04\0\r\0\n\0"s), Code::text_document),
+            "text in UTF-16, starting with 'PK\\x03\\x04'");
+  EXPECT_EQ(message_of(open_file_named("m.pt", "\xfe\xff\0<\0h\0t\0m\0l"s), Code::text_document), "text in UTF-16, starting with '<html'");
   EXPECT_EQ(error_code(open_file_named("m", "\x1b[2J\x1b[31mtext")), Code::text_document);
   // What a page says may hold terminal codes.
   EXPECT_EQ(message_of(open_file_named("m", "<html><title>\x1b[2J</title>"), Code::html_page).find('\x1b'), std::string::npos);

@@ -356,6 +356,8 @@ TEST(ShardSet, FoldersChooseAndNeverAddUp) {
   const auto none = open_files({{"a.txt", "x"}, {"b.txt", "y"}}, "");
   EXPECT_EQ(describe(none), "error unknown-format no weights in this folder; it holds 'a.txt', 'b.txt' @0");
   EXPECT_EQ(describe(open_files({}, "")), "error unknown-format an empty folder @0");
+  const auto orbax = open_files({{"manifest.ocdbt", "x"}, {"_METADATA", "{}"}}, "");
+  EXPECT_EQ(orbax.error().hint(), "an Orbax checkpoint of JAX; convert it with orbax");
   // Many strays are one finding.
   Files many{{"model.safetensors", one}};
   for (int i = 0; i < 30; ++i) many.emplace_back(concat("lora", i, ".safetensors"), one);
