@@ -104,7 +104,14 @@ Result<Checkpoint> open_safetensors(const OpenInput& input) {
   safetensors::Layout layout = fresh();
   if (!safetensors::scan_header(header, checkpoint.arena(), input.limits, layout)) {
     layout = fresh();
-    ASSAY_CHECK(safetensors::parse_header(header, checkpoint.arena(), input.limits, layout));
+    auto parsed = safetensors::parse_header(header, checkpoint.arena(), input.limits, layout);
+    // Entries in front of the damage say where their tensors are, and those may well be whole.
+    if (!parsed && layout.size() == 0) return std::unexpected(std::move(parsed).error());
+    if (!parsed) {
+      layout.break_off(Finding::from(std::move(parsed).error()));
+      layout.finish(checkpoint);
+      return checkpoint;
+    }
   }
   if (length > kReferenceLimit) {
     Finding finding(

@@ -287,14 +287,18 @@ void HeaderReader::finish_entry() {
 
 Result<void> parse_header(ByteView header, Arena& arena, const Limits& limits, Layout& layout) {
   const std::string_view text = header.text();
-  if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos)
+  HeaderReader reader(header, arena, limits, layout);
+  if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
+    // Fails, but has told the layout what stands there.
+    auto before = json::parse(header.slice(0, bad), reader, limits);
+    if (!before && before.error().code() == Code::limit_exceeded) return std::unexpected(std::move(before).error());
     return fail(Error(Code::bad_header, "the header is not UTF-8").at(header.offset(bad)));
+  }
   if (const std::size_t blanks = text.find_first_not_of(" \t\r\n"); blanks != 0 && blanks != std::string_view::npos)
     layout.note(Finding(Code::odd_header,
                         concat("the header starts with ", counted(blanks, "blank", "blanks"), "; some readers need '{' at byte 8"),
                         Where{.offset = header.offset(), .length = blanks}));
 
-  HeaderReader reader(header, arena, limits, layout);
   ASSAY_TRY(const std::uint64_t consumed, json::parse(header, reader, limits));
   const auto rest_at = static_cast<std::size_t>(consumed);
   const std::string_view rest = text.substr(rest_at);

@@ -253,6 +253,13 @@ void Layout::check_end(std::uint64_t again) {
                         Where{.offset = data_start_ + largest_end_, .length = left}));
 }
 
+void Layout::break_off(Finding why) {
+  unplaced_ = true;
+  why.severity = Severity::damage;
+  why.message += concat("; ", counted(tensors_.size(), "tensor", "tensors"), tensors_.size() == 1 ? " is" : " are", " listed before it");
+  findings_.add_first(std::move(why));
+}
+
 void Layout::check_alignment() {
   if (misaligned_ == 0) return;
   const Tensor& first = tensors_[first_misaligned_];

@@ -39,6 +39,9 @@ class Layout {
   std::size_t size() const { return tensors_.size(); }
   void reserve(std::size_t tensors);
 
+  /// The header is broken behind what was added so far: whose the other bytes are is not known.
+  void break_off(Finding why);
+
   /// Where the file should end.
   std::uint64_t end() const { return data_start_ + largest_end_; }
 

@@ -297,6 +297,30 @@ TEST(Safetensors, BadHeadersFailWithTheirPlace) {
   EXPECT_EQ(error_code(open_header("x", 0)), Code::bad_header);
 }
 
+TEST(Safetensors, ADamagedHeaderHidesNotWhatStandsBeforeTheDamage) {
+  const std::string first = entry("a", "U8", "4", 0, 4), second = entry("b", "U8", "4", 4, 8), third = entry("c", "U8", "4", 8, 12);
+  std::string header = in_braces({first, second, third});
+  const std::size_t at = header.find("\"c\"") + 1;
+  for (const char damage : {'"', '\xff', '\0'}) {
+    header[at] = damage;
+    const auto opened = open_header(header, 12);
+    ASSERT_TRUE(opened) << damage;
+    EXPECT_FALSE(opened->complete);
+    EXPECT_TRUE(readable(opened, "a") && readable(opened, "b"));
+    EXPECT_EQ(opened->tensors.size(), 2u);
+    ASSERT_EQ(opened->findings.list().size(), 1u) << describe(opened);
+    const Finding& told = opened->findings.list()[0];
+    EXPECT_EQ(told.code, Code::bad_header);
+    EXPECT_EQ(told.severity, Severity::damage);
+    EXPECT_TRUE(told.message.ends_with("; 2 tensors are listed before it")) << told.message;
+    EXPECT_GE(told.where.offset.value_or(0), 8 + at);
+  }
+  // The end of the header is lost, and with it all tensors behind: nothing is said of bytes that may be theirs.
+  const auto cut = open_header(in_braces({first, second}).substr(0, first.size() + 10), 12);
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(describe(cut).find("trailing"), std::string::npos);
+}
+
 TEST(Safetensors, LengthsThatCannotBe) {
   const auto with_length = [](std::uint64_t length, std::string_view rest) {
     std::string file(8, '\0');
