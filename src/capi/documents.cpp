@@ -111,7 +111,7 @@ Work<void> write_stats(Job& job) {
     analysis::StatsRun run(job.checkpoint, {&tensor}, 1, {.sample = job.sample});
     for (bool more = job.watch.goes_on(done, all); more;) {
       ASSAY_READ_INTO(more, run.advance());
-      if (more && !job.watch.goes_on(std::min(done + run.bytes_done(), all), all)) break;
+      if (more && run.bytes_done() < run.bytes() && !job.watch.goes_on(std::min(done + run.bytes_done(), all), all)) break;
     }
     if (job.watch.stopped) break;
     auto stats = run.result(0);

@@ -90,7 +90,7 @@ describe('a model of which only a sample is read by itself', () => {
 
   test('the first look is marked, and says how to be exact', async () => {
     await says('assay-overview', /≈ from a sample \(one MiB in sixteen of large tensors\): 10 tensors compared .*not looked at yet/);
-    await browser.page.getByRole('button', { name: /^Examine all 400 MiB \(about/ }).waitFor();
+    await browser.page.getByRole('button', { name: /^Examine all 400 MiB exactly \(about/ }).waitFor();
     assert.equal(await browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('assay-overview').shadowRoot.querySelectorAll('.good').length), 1, 'what was not looked at is not called fine: only that there is no code');
     assert.ok((await browser.evaluate(bytesRead)) < 64 * 2 ** 20, 'far less than the 400 MiB of the file');
     await browser.evaluate(show, 'matrix');

@@ -2,6 +2,7 @@
 #include "analysis/doctor/doctor.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -71,7 +72,11 @@ class Examiner {
       : checkpoint_(checkpoint), options_(options), findings_(findings), chart_(checkpoint, findings) {}
 
   Work<Checkup> run(const ModelConfig& config) {
-    ASSAY_AWAIT_CHECK(find_zero_tails(checkpoint_, findings_));
+    if (options_.sample) {
+      ASSAY_READ(suspect_tails());
+    } else {
+      ASSAY_AWAIT_CHECK(find_zero_tails(checkpoint_, findings_));
+    }
     doctor::check_placeholders(checkpoint_, chart_);
     doctor::check_repeats(checkpoint_, chart_);
     choose();
@@ -95,6 +100,12 @@ class Examiner {
   }
 
  private:
+  Result<void> suspect_tails() {
+    std::vector<Finding> found;
+    auto looked = suspect_zero_tails(checkpoint_, found);
+    if (looked) findings_.insert(findings_.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+    return looked;
+  }
   /// False when it was ended. On one thread step by step: each may be waited for.
   Work<bool> measure(StatsRun& stats) {
     const auto watch = [&] { return !options_.watch || options_.watch(stats.bytes_done(), stats.bytes()); };

@@ -176,6 +176,68 @@ static void test_steps(const assay_checkpoint* whole, const host* h) {
   CHECK(assay_stats_bytes(NULL) == 0 && assay_stats_bytes_done(NULL) == 0 && assay_stats_count(NULL) == 0);
 }
 
+/* Runs a job of files that are lent: what was given is taken back after every few ranges. */
+static assay_buffer* run_lent(assay_job* job, assay_files* files, const host* h, size_t* lent, size_t* most) {
+  assay_buffer* out = NULL;
+  assay_error* error = NULL;
+  size_t given = 0;
+  assay_status status;
+  while ((status = assay_job_run(job, NULL, NULL, &out, &error)) == ASSAY_NEED_RANGE) {
+    const uint64_t offset = assay_error_offset(error);
+    const size_t n = (size_t)assay_error_length(error);
+    if (++given % 16 == 0) assay_files_drop_ranges(files, "m.safetensors");
+    CHECK(assay_files_add_range(files, "m.safetensors", offset, h->bytes + offset, n, NULL) == ASSAY_OK);
+    assay_error_free(error);
+    *lent += n;
+    if (n > *most) *most = n;
+  }
+  CHECK(status == ASSAY_OK);
+  return out;
+}
+
+static void test_jobs(const assay_checkpoint* whole, const host* h) {
+  static const char* const kCommands[] = {"stats", "doctor", "verify"};
+  assay_files* files = NULL;
+  assay_checkpoint* c = NULL;
+  assay_job* job = NULL;
+  assay_buffer *out = NULL, *expected = NULL;
+  assay_error* error = NULL;
+  size_t i, lent = 0, most = 0;
+  CHECK(assay_job_new(NULL, "doctor", NULL, 0, &job, NULL) == ASSAY_USAGE && job == NULL);
+  CHECK(assay_job_new(whole, "launch", NULL, 0, &job, NULL) == ASSAY_USAGE && job == NULL);
+  CHECK(assay_job_new_diff(whole, NULL, 1, 0, &job, NULL) == ASSAY_USAGE && job == NULL);
+  CHECK(assay_job_run(NULL, NULL, NULL, &out, NULL) == ASSAY_USAGE && assay_job_bytes(NULL) == 0);
+  assay_job_free(NULL);
+  CHECK(assay_files_new("m.safetensors", &files, NULL) == ASSAY_OK);
+  CHECK(assay_files_add(files, "m.safetensors", h->size, NULL) == ASSAY_OK);
+  while (assay_files_open(files, NULL, &c, &error) == ASSAY_NEED_RANGE) {
+    const uint64_t offset = assay_error_offset(error);
+    CHECK(assay_files_add_range(files, "m.safetensors", offset, h->bytes + offset, (size_t)assay_error_length(error), NULL) == ASSAY_OK);
+    assay_error_free(error);
+  }
+  for (i = 0; i < sizeof kCommands / sizeof *kCommands; ++i) {
+    CHECK(assay_job_new(c, kCommands[i], NULL, 0, &job, NULL) == ASSAY_OK);
+    out = run_lent(job, files, h, &lent, &most);
+    CHECK(assay_report(whole, kCommands[i], NULL, NULL, NULL, &expected, NULL) == ASSAY_OK && same(out, expected));
+    assay_buffer_free(out);
+    assay_buffer_free(expected);
+    CHECK(assay_job_run(job, NULL, NULL, &out, NULL) == ASSAY_USAGE && out == NULL); /* it is over */
+    assay_job_free(job);
+  }
+  CHECK(lent > h->size && most <= 4u << 20);
+  /* What is freed on its way takes nothing with it. */
+  assay_files_drop_ranges(files, "m.safetensors");
+  CHECK(assay_job_new(c, "moe", NULL, 0, &job, NULL) == ASSAY_OK && assay_job_bytes(job) > 1000000);
+  CHECK(assay_job_run(job, NULL, NULL, &out, NULL) == ASSAY_NEED_RANGE && out == NULL);
+  assay_close(c);
+  assay_files_free(files);
+  assay_job_free(job);
+  CHECK(assay_job_new_diff(whole, whole, 1, 0, &job, NULL) == ASSAY_OK && assay_job_bytes(job) > 2 * 7000000);
+  CHECK(assay_job_run(job, NULL, NULL, &out, NULL) == ASSAY_OK && contains(out, "\"identical\": 127"));
+  assay_buffer_free(out);
+  assay_job_free(job);
+}
+
 static void test_choosing(const assay_checkpoint* c) {
   assay_buffer *order = NULL, *chosen = NULL;
   size_t length = 0;
@@ -221,6 +283,7 @@ int documents_failures(void) {
   test_documents(c);
   test_watch(c);
   test_steps(c, &h);
+  test_jobs(c, &h);
   test_choosing(c);
   test_scan(files);
   h.broken = 1;

@@ -25,6 +25,8 @@ export interface OpenModel extends Opened {
   stats: Map<number, Stats>;
   /** Documents of whole-model jobs that have run, by command. */
   reports: Map<string, Document>;
+  /** The same of first looks: of a sample, and marked so. */
+  looks: Map<string, Document>;
   scans: Document[] | null;
   /** Statistics of every tensor, as far as they have been measured. */
   measured: Measured;
@@ -72,7 +74,7 @@ export const CHECKUP = 'checkup';
 export const FIRST_LOOK = 'a first look at all tensors';
 export const MEASURING = 'measuring all tensors';
 /** Of what is larger a sample comes first: reading all of it would make whoever looks at a tensor wait. */
-const MEASURED_AT_ONCE = 64 * 2 ** 20;
+export const MEASURED_AT_ONCE = 64 * 2 ** 20;
 /** Models of more tensors are measured when asked for only. */
 const MOST_LOOKED_AT = 20_000;
 /** Documents that need no values. */
@@ -110,8 +112,8 @@ export class App extends EventTarget {
   private readBefore = 0;
   private lookedAround: OpenModel | null = null;
   private scanned: OpenModel | null = null;
-  /** Bytes of a first look, by model. */
-  private readonly costs = new Map<number, number>();
+  /** Bytes that work would read, by model, work, and how exact. */
+  private readonly costs = new Map<string, number>();
   private speed = USUAL_SPEED;
 
   constructor(readonly engine: Engine) {
@@ -272,7 +274,7 @@ export class App extends EventTarget {
   private async load(files: ModelFiles, sample: boolean): Promise<OpenModel> {
     const { model: id, opened } = await this.engine.open(files);
     const names = await this.engine.call('names', { model: id });
-    return { ...opened, tree: explained(opened.tree), id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), scans: null, measured: { stats: [], state: 'none' }, censuses: new Map(), pins: [] };
+    return { ...opened, tree: explained(opened.tree), id, label: files.label, files, sample, names, sum: sumOf(names), stats: new Map(), reports: new Map(), looks: new Map(), scans: null, measured: { stats: [], state: 'none' }, censuses: new Map(), pins: [] };
   }
 
   // --- looking
@@ -405,28 +407,27 @@ export class App extends EventTarget {
       if (this.model === model && measured.state === 'exact') await this.reportOf('doctor', CHECKUP);
       return;
     }
-    if ((await this.costOf(model)) <= STARTS_BY_ITSELF && this.model === model) await this.measure(true);
+    if ((await this.costOf(model, 'measure', true)) <= STARTS_BY_ITSELF && this.model === model) await this.measure(true);
   }
   get measuring(): boolean {
     return this.jobs.some(({ title, model }) => model === this.model?.id && (title === FIRST_LOOK || title === MEASURING));
   }
-  /** Bytes of a first look, once they are known. */
-  firstLookBytes(): number | null {
+  /** Bytes that work would read, once they are known; null until then. */
+  bytesOf(of: Args<'cost'>['of'], sample: boolean): number | null {
     const { model } = this;
     if (model === null) return null;
-    const known = this.costs.get(model.id);
+    const known = this.costs.get(`${model.id} ${of} ${sample}`);
     if (known === undefined)
-      void this.costOf(model).then(
+      void this.costOf(model, of, sample).then(
         () => this.changed(),
         () => undefined, // a failure of the core is told by itself
       );
     return known ?? null;
   }
-  private async costOf(model: OpenModel): Promise<number> {
-    const known = this.costs.get(model.id);
-    if (known !== undefined) return known;
-    const bytes = await this.engine.call('cost', { model: model.id, sample: true });
-    this.costs.set(model.id, bytes);
+  async costOf(model: OpenModel, of: Args<'cost'>['of'], sample: boolean): Promise<number> {
+    const key = `${model.id} ${of} ${sample}`;
+    const bytes = this.costs.get(key) ?? (await this.engine.call('cost', { model: model.id, of, sample }));
+    this.costs.set(key, bytes);
     return bytes;
   }
 
@@ -467,12 +468,12 @@ export class App extends EventTarget {
       return null;
     }
   }
-  /** A document about the whole model, once. */
-  async reportOf(command: Exclude<Command, 'info' | 'tree' | 'tensors' | 'moe-structure'>, title: string): Promise<void> {
+  /** A document about the whole model, once; of a sample in `looks`, unless that was all there is. */
+  async reportOf(command: Exclude<Command, 'info' | 'tree' | 'tensors' | 'moe-structure'>, title: string, sample = false): Promise<void> {
     const model = this.model;
-    if (model === null || model.reports.has(command)) return;
-    const document = await this.run(title, 'report', { model: model.id, command }, HEADERS_ONLY.has(command) ? 0 : this.tensorBytes);
-    if (document !== null) model.reports.set(command, document);
+    if (model === null || model.reports.has(command) || (sample && model.looks.has(command))) return;
+    const document = await this.run(title, 'report', { model: model.id, command, sample }, sample || HEADERS_ONLY.has(command) ? 0 : this.tensorBytes);
+    if (document !== null) (document['exact'] === false ? model.looks : model.reports).set(command, document);
     this.changed();
   }
   /** Looks for code in the model's files, once: pickles are small and at known places, whatever the size of the file. */

@@ -15,6 +15,9 @@ export interface Changed {
   cosine: number | null;
   changed_elements: number | null;
   numel: number;
+  /** Of a sample of `measured` elements, as all numbers are then. */
+  exact?: false;
+  measured?: number;
   /** Of the change of a matrix: its rank where that is low, and how many rows and columns it is in. */
   rank?: { estimate: number | null; rows: number; columns: number };
 }

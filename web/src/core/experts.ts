@@ -12,7 +12,8 @@ export interface Expert {
   absmax: number | null;
   router_norm: number | null;
   not_finite?: number;
-  dead?: boolean;
+  /** Why it can do nothing. */
+  dead?: string;
   lacking?: string[];
 }
 export interface MoeLayer {
@@ -21,6 +22,8 @@ export interface MoeLayer {
   experts: number;
   fused: boolean;
   router: { name: string; shape: number[] } | null;
+  /** Of a sample only: norms are estimates, and nothing is called identical. */
+  exact?: false;
   shared: unknown[];
   dead: number[];
   identical: [number, number][];
@@ -52,13 +55,14 @@ export function expertValue(layer: MoeLayer, expert: number, stat: ExpertStat): 
 /** What is wrong with an expert, as a sign and as words. */
 export function expertSign(layer: MoeLayer, expert: number): { sign: string; words: string } {
   const row = layer.each.find((one) => one.expert === expert);
+  const shows = layer.exact === false ? ', as far as the sample shows' : '';
   if (layer.missing.includes(expert)) return { sign: '?', words: 'missing' };
-  if (layer.dead.includes(expert)) return { sign: '✕', words: 'dead: all zero' };
-  if ((row?.not_finite ?? 0) > 0) return { sign: '!', words: `${row!.not_finite!} values not finite` };
+  if (layer.dead.includes(expert)) return { sign: '✕', words: `dead: ${row?.dead ?? 'all zero'}` };
+  if ((row?.not_finite ?? 0) > 0) return { sign: '!', words: `${shows === '' ? '' : 'at least '}${row!.not_finite!} values not finite` };
   const same = layer.identical.filter((pair) => pair.includes(expert)).map(([a, b]) => (a === expert ? b : a));
   if (same.length > 0) return { sign: '=', words: `identical to ${same.join(', ')}` };
   const alike = layer.similar.filter(({ a, b }) => a === expert || b === expert).map(({ a, b, cosine }) => `${a === expert ? b : a} (cosine ${cosine.toFixed(4)})`);
-  if (alike.length > 0) return { sign: '~', words: `like ${alike.join(', ')}` };
+  if (alike.length > 0) return { sign: '~', words: `like ${alike.join(', ')}${shows}` };
   return { sign: '', words: '' };
 }
 

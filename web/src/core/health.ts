@@ -5,8 +5,8 @@ import { grave, gravestFirst, isAbout, knownFindings } from './findings.js';
 import type { Document, Finding, MeasuredStats } from './protocol.js';
 import { comparedOf, sentence, standoutsOf, WHY, type Oddness, type Standout } from './standouts.js';
 
-/** How far values were looked at: not at all, a sample compared, all of them compared, or all of them examined by the checkup. */
-export type Looked = 'headers' | 'sampled' | 'compared' | 'examined';
+/** How far values were looked at: not at all, a sample or all of them compared, a sample or all of them examined by the checkup. */
+export type Looked = 'headers' | 'sampled' | 'compared' | 'glanced' | 'examined';
 export interface Health {
   /** The gravest first; those of the checkup, and what stands out besides. */
   findings: Finding[];
@@ -20,6 +20,8 @@ export interface Health {
 interface Known {
   info: Document;
   reports: ReadonlyMap<string, Document>;
+  /** Of first looks; the exact document stands for one. */
+  looks?: ReadonlyMap<string, Document>;
   names: Names;
   measured: { stats: readonly (MeasuredStats | null | undefined)[]; state: 'none' | 'sampled' | 'exact' };
 }
@@ -43,8 +45,9 @@ function findingOf(one: Standout, names: ReadonlyMap<number, string>, about: str
 const kept = new WeakMap<object, { key: string; health: Health }>();
 /** Of an open model. Costs as much as comparing its tensors, once for everything that was learnt. */
 export function healthOf(model: Known): Health {
-  const { info, reports, names, measured } = model;
-  const key = `${measured.state} ${[...reports.keys()].join()}`;
+  const { info, names, measured } = model;
+  const reports = new Map([...(model.looks ?? []), ...model.reports]);
+  const key = `${measured.state} ${[...model.reports.keys()].join()} ${[...(model.looks?.keys() ?? [])].join()}`;
   const known = kept.get(measured);
   if (known?.key === key) return known.health;
   const doctor = reports.get('doctor');
@@ -62,7 +65,7 @@ export function healthOf(model: Known): Health {
     findings: gravestFirst(all),
     advice: { ...Object.fromEntries(Object.entries(WHY).map(([kind, text]) => [`unlike-other-layers-${kind}`, text])), ...((doctor?.['advice'] ?? {}) as Record<string, string>) },
     grave: grave(all).length,
-    looked: doctor !== undefined ? 'examined' : measured.state === 'none' ? 'headers' : measured.state === 'sampled' ? 'sampled' : 'compared',
+    looked: doctor !== undefined ? (doctor['exact'] === false ? 'glanced' : 'examined') : measured.state === 'none' ? 'headers' : measured.state === 'sampled' ? 'sampled' : 'compared',
     compared: measured.state === 'none' ? 0 : comparedOf(names, measured.stats),
   };
   kept.set(measured, { key, health });

@@ -67,6 +67,9 @@ export interface Colors {
   marks: Uint8Array;
 }
 
+/** Documents that have a first look. */
+export type Look = 'doctor' | 'moe';
+
 export interface Opened {
   format: string;
   complete: boolean;
@@ -115,11 +118,12 @@ export interface Methods {
   colors: { args: { theme: Theme }; result: Colors };
   /** Statistics of all tensors but quantiles, told as they are measured: [tensor, statistics], null where it cannot be read. */
   measure: { args: { model: number; sample: boolean }; result: true; part: [number, MeasuredStats | null] };
-  /** Bytes that `measure` would read. */
-  cost: { args: { model: number; sample: boolean }; result: number };
-  /** A document about the whole model. */
-  report: { args: { model: number; command: Command; filter?: string }; result: Document };
-  diff: { args: { model: number; other: number; values: boolean }; result: Document };
+  /** Bytes that `measure`, or a document, would read. */
+  cost: { args: { model: number; of: 'measure' | Look; sample: boolean }; result: number };
+  diffCost: { args: { model: number; other: number; sample: boolean }; result: number };
+  /** A document about the whole model; of a `sample` where a Look is wanted: what rests on it says `"exact": false`. */
+  report: { args: { model: number; command: Command; filter?: string; sample?: boolean }; result: Document };
+  diff: { args: { model: number; other: number; values: boolean; sample?: boolean }; result: Document };
   /** What would run if the files were loaded: one document a file. They need not be a checkpoint. */
   scan: { args: { files: ModelFiles }; result: Document[] };
   /** The built-in model, a safetensors file. */
@@ -152,6 +156,7 @@ export const METHODS: Record<Method, Lane> = {
   colors: 'view',
   measure: 'job',
   cost: 'view',
+  diffCost: 'view',
   report: 'job',
   diff: 'job',
   scan: 'job',

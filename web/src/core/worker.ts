@@ -6,6 +6,7 @@ import { AssayError, Status } from '../../../bindings/wasm/src/errors.js';
 import { sampleOf } from '../../../bindings/wasm/src/model.js';
 import { Files } from '../../../bindings/wasm/src/files.js';
 import { colorMap, Heatmap, markColors } from '../../../bindings/wasm/src/heatmap.js';
+import { Job } from '../../../bindings/wasm/src/job.js';
 import { StatsJob } from '../../../bindings/wasm/src/stats.js';
 import { Core, runAsync, type Steps, type Watch } from '../../../bindings/wasm/src/module.js';
 import type { Args, Failure, FromWorker, Method, ModelFiles, Opened, Part, Picture, ReadMode, Result, ToWorker, TreeNode } from './protocol.js';
@@ -58,26 +59,6 @@ async function run<T>(files: Files, steps: Steps<T>): Promise<T> {
   }
 }
 
-/**
- * For what reads all values and cannot go on where it stopped. Where only the page may read files, they are held whole, or it is refused:
- * such work starts over with every range that is missing.
- */
-const MOST_HELD_WHOLE = 256 * 2 ** 20;
-function checkHeld(mode: ReadMode, bytes: number): void {
-  if (mode === 'worker' || bytes <= MOST_HELD_WHOLE) return;
-  throw new AssayError(
-    Status.limit,
-    'limit-exceeded',
-    `this browser lets a page from a disk read files only piece by piece, and ${Math.round(bytes / 2 ** 20)} MiB are too many to hold`,
-    'open the page from a server instead (python3 -m http.server), or use the program',
-    {},
-  );
-}
-async function holdWhole({ files, mode }: Model): Promise<void> {
-  checkHeld(mode, files.size);
-  if (mode === 'page') await files.addAll();
-}
-
 /** Steps that look at few places far apart: a page at the end of a file is no reason to read the megabytes around it. */
 function* sparsely<T>(steps: Steps<T>): Steps<T> {
   cache.sparse = true;
@@ -88,6 +69,16 @@ function* sparsely<T>(steps: Steps<T>): Steps<T> {
   }
 }
 const runSparsely = <T>(files: Files, steps: Steps<T>): Promise<T> => run(files, sparsely(steps));
+/** Of a sample, if it is one. */
+const sampling = <T>(sample: boolean | undefined, steps: Steps<T>): Steps<T> => (sample === true ? sparsely(steps) : steps);
+/** What reads all values: none of it is read again soon. */
+async function through<T>(running: Promise<T>): Promise<T> {
+  try {
+    return await running;
+  } finally {
+    cache.forget();
+  }
+}
 
 function modelOf(id: number): Model {
   const model = models.get(id);
@@ -168,7 +159,14 @@ async function scan({ files: set }: Args<'scan'>, watch: Watch): Promise<Result<
 }
 
 const everyTensor = (checkpoint: Checkpoint) => Array.from({ length: checkpoint.tensorCount }, (_, i) => i);
-const READS_VALUES: ReadonlySet<string> = new Set(['stats', 'doctor', 'moe', 'verify']);
+/** What a job would read, which then is not done. */
+function costOf(job: { bytes: number; free(): void }): number {
+  try {
+    return job.bytes;
+  } finally {
+    job.free();
+  }
+}
 
 type Answers = { [M in Method]: (args: Args<M>, watch: Watch, tell: (part: Part<M>) => void) => Promise<Result<M>> | Result<M> };
 const answers: Answers = {
@@ -213,7 +211,7 @@ const answers: Answers = {
   difference: ({ model: id, tensor, other, otherTensor, options }, watch) => {
     const a = modelOf(id);
     const b = modelOf(other);
-    return runOnTwo(a, b, pictureOf(Heatmap.ofDifference(a.checkpoint, tensor, b.checkpoint, otherTensor, options), watch));
+    return runOnTwo(a, b, sampling(options.sample, pictureOf(Heatmap.ofDifference(a.checkpoint, tensor, b.checkpoint, otherTensor, options), watch)));
   },
   census: ({ model: id, tensor, window }, watch) => {
     const { files, checkpoint } = modelOf(id);
@@ -226,8 +224,7 @@ const answers: Answers = {
   },
   colors: ({ theme }) => ({ diverging: colorMap(core, 'diverging', theme), sequential: colorMap(core, 'sequential', theme), marks: markColors(core) }),
   stats: ({ model: id, tensor }) => {
-    const { files, checkpoint, mode } = modelOf(id);
-    checkHeld(mode, checkpoint.tensor(tensor).nbytes);
+    const { files, checkpoint } = modelOf(id);
     return run(files, checkpoint.stats(tensor));
   },
   sample: async ({ model: id, tensor, n }) => {
@@ -237,32 +234,22 @@ const answers: Answers = {
   measure: async ({ model: id, sample }, watch, tell): Promise<true> => {
     const { files, checkpoint } = modelOf(id);
     const steps = checkpoint.statsOf(everyTensor(checkpoint), { sample, quantiles: false }, (tensor, stats) => tell([tensor, stats]), watch);
-    await (sample ? runSparsely(files, steps) : run(files, steps));
-    cache.forget(); // nothing of it is read again soon
+    await through(run(files, sampling(sample, steps)));
     return true;
   },
-  cost: ({ model: id, sample }) => {
+  cost: ({ model: id, of, sample }) => {
     const { checkpoint } = modelOf(id);
-    const job = StatsJob.of(checkpoint, everyTensor(checkpoint), { sample, quantiles: false });
-    try {
-      return job.bytes;
-    } finally {
-      job.free();
-    }
+    return costOf(of === 'measure' ? StatsJob.of(checkpoint, everyTensor(checkpoint), { sample, quantiles: false }) : Job.report(checkpoint, of, '', { sample }));
   },
-  report: async ({ model: id, command, filter }, watch) => {
+  diffCost: ({ model: id, other, sample }) => costOf(Job.diff(modelOf(id).checkpoint, modelOf(other).checkpoint, true, { sample })),
+  report: async ({ model: id, command, filter, sample }, watch) => {
     const { files, checkpoint } = modelOf(id);
-    if (READS_VALUES.has(command)) await holdWhole(modelOf(id));
-    return run(files, checkpoint.report(command, filter ?? '', watch));
+    return through(run(files, sampling(sample, checkpoint.report(command, filter ?? '', watch, { sample: sample === true }))));
   },
-  diff: async ({ model: id, other, values }, watch) => {
+  diff: async ({ model: id, other, values, sample }, watch) => {
     const a = modelOf(id);
     const b = modelOf(other);
-    if (values) {
-      await holdWhole(a);
-      await holdWhole(b);
-    }
-    return runOnTwo(a, b, a.checkpoint.diff(b.checkpoint, values, watch));
+    return through(runOnTwo(a, b, sampling(sample, a.checkpoint.diff(b.checkpoint, values, watch, { sample: sample === true }))));
   },
   scan,
   synthetic: ({ seed }) => syntheticFile(core, seed),

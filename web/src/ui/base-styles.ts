@@ -126,6 +126,11 @@ export const base = css`
   .good {
     color: var(--good);
   }
+  .offer {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 6px;
+  }
   .approximate {
     padding: 6px 8px;
     border: 1px dashed var(--line-strong);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models: what differs in structure, what changed most, and the pictures of one tensor in both and of the change.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { MEASURED_AT_ONCE, STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { isSampled } from '../app/looks.js';
 import { filesOfInput, modelsOf } from '../core/dropped.js';
-import { identicalNames, notes, relation, type Changed } from '../core/comparison.js';
+import { identicalNames, relation, type Changed } from '../core/comparison.js';
 import type { Document, Picture, Tensor, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
-import { csvOf, save, saveJson, saveText } from '../ui/save.js';
+import { save, saveJson } from '../ui/save.js';
 import { Sketch, type Ink, type Size } from '../ui/sketch.js';
 import { MapColors } from './colors.js';
-import { drawLayers } from './compare-draw.js';
+import { drawLayers, type LayerChange } from './compare-draw.js';
+import { changedTable, nameList, saveChanges, unchanged } from './compare-table.js';
+import { lookOffer } from './measure-offer.js';
 import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
 import { clamped, sliceOf, wheelZoom, whole, windowOf, zoomed, type Space, type Viewport } from './space.js';
 
@@ -31,19 +34,21 @@ interface Pair {
   parts: { window: Window; pictures: Partial<Record<Mode, Picture>> }[];
 }
 
-const TITLE = 'comparing values';
-const MOST_ROWS = 300;
+const TITLES = { names: 'comparing names', sample: 'a first look at differences', all: 'comparing values' };
 const FLICKER = 450; // milliseconds a picture
 
 export class CompareView extends AppElement {
-  static override properties = { ...AppElement.properties, diff: { state: true }, pair: { state: true }, mode: { state: true }, view: { state: true }, flickers: { state: true } };
+  static override properties = { ...AppElement.properties, diff: { state: true }, pair: { state: true }, mode: { state: true }, view: { state: true }, flickers: { state: true }, stopped: { state: true } };
   declare diff: Document | null;
   declare pair: Pair | null;
   declare mode: Mode;
   declare view: Viewport;
   declare flickers: boolean;
+  /** Not even names could be compared. */
+  declare stopped: boolean;
   private readonly colors = new MapColors(this);
   private compared: readonly [OpenModel, OpenModel] | null = null;
+  private costs: { first: number; all: number } | null = null;
   private timer = 0;
   private wanted = 0;
   /** The tensor that was chosen last, here or elsewhere. */
@@ -65,14 +70,15 @@ export class CompareView extends AppElement {
     this.mode = 'delta';
     this.view = { row: 0, col: 0, rows: 1, cols: 1 };
     this.flickers = false;
-    new Sketch(this, 'canvas.layers', (ctx, size, ink) => drawLayers(ctx, this.layers, size, ink));
+    this.stopped = false;
+    new Sketch(this, 'canvas.layers', (ctx, size, ink) => drawLayers(ctx, this.layers, isSampled(this.diff), size, ink));
   }
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.flicker(false);
   }
-  private get layers(): { layer: number; rel_l2: number | null; changed: number }[] {
-    return (this.diff?.['layers'] as { layer: number; rel_l2: number | null; changed: number }[] | undefined) ?? [];
+  private get layers(): readonly LayerChange[] {
+    return (this.diff?.['layers'] as LayerChange[] | undefined) ?? [];
   }
 
   override render(): TemplateResult {
@@ -85,6 +91,7 @@ export class CompareView extends AppElement {
       this.compared = [model, other];
       this.diff = null;
       this.pair = null;
+      this.costs = null;
       queueMicrotask(() => void this.compare(model, other));
     }
     const { diff } = this;
@@ -94,7 +101,7 @@ export class CompareView extends AppElement {
         <span><b>A</b> ${model.label}</span> <span><b>B</b> ${other.label}</span>
         <button title="what is A becomes B: changes are measured against A" @click=${() => this.app.swap()}>Swap A and B</button> ${this.chooser('Another B…')}
       </p>
-      ${diff === null ? html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${this.unchanged(diff)} ${this.picture()} ${this.list(diff)}`}
+      ${diff === null ? this.stopped ? html`<p><button class="primary" @click=${() => void this.compare(model, other)}>Compare again</button></p>` : html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${unchanged(diff, this.app.selection?.tensor.name)} ${this.picture()} ${changedTable(diff, this.pair?.row, (row) => void this.choose(row))}`}
     `;
   }
   private chooser(text: string): TemplateResult {
@@ -106,25 +113,40 @@ export class CompareView extends AppElement {
     input.value = '';
     if (files !== undefined) void this.app.openOther(files);
   };
-  private async compare(a: OpenModel, b: OpenModel, evenLarge = false): Promise<void> {
-    const bytes = this.app.tensorBytes + (b.info['tensor_bytes'] as number);
-    const values = evenLarge || bytes <= STARTS_BY_ITSELF;
-    const diff = await this.app.run(values ? TITLE : 'comparing names', 'diff', { model: a.id, other: b.id, values }, values ? bytes : 0);
-    if (diff === null || this.compared?.[0] !== a || this.compared[1] !== b) return;
+  /** Structure at once; then what starts by itself: a first look at values, and all of them, each where that is not much. */
+  private async compare(a: OpenModel, b: OpenModel): Promise<void> {
+    this.stopped = false;
+    if (!(await this.read(a, b, 'names'))) {
+      this.stopped = this.isOf(a, b);
+      return;
+    }
+    const costOf = (sample: boolean) => this.app.quietly('', 'diffCost', { model: a.id, other: b.id, sample }, 0, 'The comparison');
+    const [all, first] = [await costOf(false), await costOf(true)];
+    if (all === null || first === null || !this.isOf(a, b)) return;
+    this.costs = { first, all };
+    if (all > MEASURED_AT_ONCE && (first > STARTS_BY_ITSELF || !(await this.read(a, b, 'sample')))) return;
+    if (all <= STARTS_BY_ITSELF) await this.read(a, b, 'all');
+  }
+  private isOf(a: OpenModel, b: OpenModel): boolean {
+    return this.compared?.[0] === a && this.compared[1] === b;
+  }
+  /** False when it was cancelled, or failed: what was known before is still shown. */
+  private async read(a: OpenModel, b: OpenModel, what: 'names' | 'sample' | 'all'): Promise<boolean> {
+    const values = what !== 'names';
+    const diff = await this.app.run(TITLES[what], 'diff', { model: a.id, other: b.id, values, sample: what === 'sample' }, what === 'all' ? this.costs?.all : 0);
+    if (diff === null || !this.isOf(a, b)) return false;
+    const shown = this.pair?.row.name_a;
     this.diff = diff;
     const [worst] = diff['changed'] as Changed[];
-    const chosen = this.rowOf(this.app.selection?.tensor.name);
+    const chosen = this.rowOf(this.app.selection?.tensor.name) ?? this.rowOf(shown);
     this.followed = this.app.selection?.tensor ?? null;
-    if (values && worst !== undefined) await this.choose(chosen ?? worst);
+    // The pictures of a row that was chosen stay where its numbers become exact.
+    if (this.pair !== null && chosen?.name_a === shown && chosen !== undefined) this.pair.row = chosen;
+    else if (values && worst !== undefined) await this.choose(chosen ?? worst);
+    return true;
   }
   private rowOf(name: string | undefined): Changed | undefined {
     return (this.diff?.['changed'] as Changed[] | undefined)?.find(({ name_a }) => name_a === name);
-  }
-  /** Of the tensor that is chosen, where there is no change to show. */
-  private unchanged(diff: Document): TemplateResult | typeof nothing {
-    const name = this.app.selection?.tensor.name;
-    if (name === undefined || diff['values_compared'] !== true || this.rowOf(name) !== undefined) return nothing;
-    return html`<p><code>${name}</code> is ${(diff['only_a'] as string[]).includes(name) ? 'in A only' : 'the same in both'}.</p>`;
   }
   /** A tensor that is chosen in the tree is shown here too. */
   private follow(): void {
@@ -140,51 +162,36 @@ export class CompareView extends AppElement {
     const changed = diff['changed'] as Changed[];
     const identical = diff['identical'] as number;
     const compared = diff['values_compared'] === true;
-    const bytes = this.app.tensorBytes + (this.app.other!.info['tensor_bytes'] as number);
+    const sampled = isSampled(diff);
     const same = identicalNames(model.names.names, changed, list('only_a'), identical);
     const unlike = relation(changed, identical);
-    const names = (title: string, all: readonly string[]) => (all.length === 0 ? nothing : html`<details><summary>${format.plural(all.length, 'tensor')} ${title}</summary><ul>${all.slice(0, MOST_ROWS).map((name) => html`<li class="mono">${name}</li>`)}</ul></details>`);
+    const other = this.app.other!;
     return html`
       <p class=${changed.length + list('only_a').length + list('only_b').length === 0 ? 'good' : ''}>
         ${compared
-          ? html`<b>${format.plural(changed.length, 'tensor')} changed</b>, ${format.exact(identical)} identical`
+          ? html`<b>${sampled ? '≈ ' : ''}${format.plural(changed.length, 'tensor')} changed</b>, ${format.exact(identical)} ${sampled ? 'the same where they were looked at' : 'identical'}`
           : html`<b>${format.plural(changed.length, 'tensor')}</b> with another shape or dtype; values not compared`}${list('only_a').length + list('only_b').length === 0 ? '; both have the same names' : nothing}
         <button @click=${() => saveJson(`${this.fileName}.json`, diff)}>JSON</button>
-        <button @click=${() => this.saveCsv(changed)}>CSV</button>
+        <button @click=${() => saveChanges(this.fileName, changed)}>CSV</button>
       </p>
       ${unlike === '' ? nothing : html`<p class="warning"><b>${unlike}</b></p>`}
-      ${names('only in A', list('only_a'))} ${names('only in B', list('only_b'))} ${names('identical in both', same)}
-      ${compared ? nothing : html`<p><button class="primary" @click=${() => void this.compare(model, this.app.other!, true)}>Compare ${format.bytes(bytes)} of values (${this.app.estimate(bytes)})</button></p>`}
+      ${nameList('only in A', list('only_a'))} ${nameList('only in B', list('only_b'))} ${nameList(sampled ? 'the same where they were looked at' : 'identical in both', same)}
+      ${compared && !sampled
+        ? nothing
+        : lookOffer(this.app, {
+            verb: 'Compare',
+            doing: 'Comparing values',
+            first: TITLES.sample,
+            exact: TITLES.all,
+            sampled,
+            sample: 'one MiB in sixteen of large tensors; tensors with other names are not looked for',
+            firstBytes: this.costs?.first ?? null,
+            bytes: this.costs?.all ?? null,
+            run: (sample) => void this.read(model, other, sample ? 'sample' : 'all'),
+          })}
       ${compared && this.layers.length > 1 ? html`<p class="muted small">Change of each layer, ‖Δ‖ / ‖A‖ of all its tensors together</p><canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
     `;
   }
-  private list(diff: Document): TemplateResult {
-    const changed = diff['changed'] as Changed[];
-    if (changed.length === 0) return html``;
-    return html`<h3>Most changed first</h3>
-      <div class="scroll" tabindex="0" role="region" aria-label="changed tensors">
-        <table>
-          <tr>
-            <th>tensor</th>
-            <th class="number" title="length of the change divided by the length of A's tensor: 0 is no change; it is another number when A and B are swapped">‖Δ‖ / ‖A‖</th>
-            <th class="number" title="1 where both point in the same direction, 0 where they have nothing in common">cosine</th>
-            <th class="number" title="the largest change of an element">max |Δ|</th>
-            <th class="number" title="elements that are not the same">changed</th>
-          </tr>
-          ${changed.slice(0, MOST_ROWS).map(
-            (row) => html`<tr class=${row === this.pair?.row ? 'on' : ''}>
-              <td><button class="plain name mono" @click=${() => void this.choose(row)}>${row.name_a}</button>${notes(row) === '' ? nothing : html`<div class="note muted">${notes(row)}</div>`}</td>
-              <td class="number">${fewer(row.rel_l2)}</td>
-              <td class="number">${row.cosine === null ? '–' : row.cosine.toFixed(5)}</td>
-              <td class="number">${fewer(row.max_abs)}</td>
-              <td class="number">${row.changed_elements === null ? '–' : format.percent(row.changed_elements, row.numel)}</td>
-            </tr>`,
-          )}
-        </table>
-      </div>
-      ${changed.length > MOST_ROWS ? html`<p class="muted">and ${format.exact(changed.length - MOST_ROWS)} more: the CSV has all</p>` : nothing}`;
-  }
-
   // --- pictures
 
   private async choose(row: Changed): Promise<void> {
@@ -385,11 +392,6 @@ export class CompareView extends AppElement {
     const [a, b] = this.compared!;
     return `${b.label}-vs-${a.label}.diff`;
   }
-  private saveCsv(changed: readonly Changed[]): void {
-    const rows = changed.map((row) => [row.name_a, row.name_b, row.rel_l2, row.cosine, row.max_abs, row.mean_abs, row.changed_elements, row.numel, notes(row)]);
-    saveText(`${this.fileName}.csv`, csvOf([['name_a', 'name_b', 'rel_l2', 'cosine', 'max_abs', 'mean_abs', 'changed_elements', 'numel', 'note'], ...rows]), 'text/csv');
-  }
-
   static override styles = [
     base,
     css`
@@ -495,4 +497,3 @@ export class CompareView extends AppElement {
 }
 customElements.define('assay-compare', CompareView);
 
-const fewer = (value: number | null) => (value === null ? '–' : short(value));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mixture of experts: layers by experts with what is dead, identical or alike, and one layer's pairs and router.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/app.js';
+import { answerTo, ask, askByItself, isSampled, LOOKS } from '../app/looks.js';
 import { EXPERT_STATS, expertSign, expertValue, layersOf, tensorOfExpert, type ExpertStat, type MoeLayer } from '../core/experts.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -11,8 +12,8 @@ import { csvOf, save, saveText } from '../ui/save.js';
 import { styled } from '../ui/styled.js';
 import { gridHeight, type Grid } from './grid-draw.js';
 import { GridPicture } from './grid-picture.js';
+import { lookOffer } from './measure-offer.js';
 
-const TITLE = 'measuring experts';
 const MOST_PAIRS = 24;
 const MOST_IN_SQUARE = 64;
 
@@ -31,11 +32,15 @@ export class ExpertsView extends AppElement {
     return this.picture.cursor ?? { row: 0, col: 0 };
   }
   private get measured(): boolean {
-    return this.app.model?.reports.has('moe') === true;
+    return this.app.model !== null && answerTo(this.app.model, 'moe') !== undefined;
+  }
+  /** Whether what is shown is of a first look. */
+  private get sampled(): boolean {
+    return this.app.model !== null && isSampled(answerTo(this.app.model, 'moe'));
   }
   private get layers(): MoeLayer[] {
     const model = this.app.model;
-    return model === null ? [] : layersOf(model.reports.get('moe') ?? model.moe);
+    return model === null ? [] : layersOf(answerTo(model, 'moe') ?? model.moe);
   }
   private get layer(): MoeLayer | undefined {
     return this.layers[Math.min(this.cursor.row, this.layers.length - 1)];
@@ -48,13 +53,13 @@ export class ExpertsView extends AppElement {
     if (model !== this.asked) {
       this.asked = model;
       this.picture.cursor = { row: 0, col: 0 };
-      if (this.app.tensorBytes <= STARTS_BY_ITSELF && !this.measured) queueMicrotask(() => void this.app.reportOf('moe', TITLE));
+      queueMicrotask(() => void askByItself(this.app, 'moe'));
     }
     const { layers, layer } = this;
-    const topK = (model.reports.get('moe') ?? model.moe)['top_k'] as number | null;
+    const topK = (answerTo(model, 'moe') ?? model.moe)['top_k'] as number | null;
     return html`
       <h2>${format.plural(layers.length, 'layer')} of experts, ${String(model.moe['expert_count'])} each${topK === null ? '' : `, ${topK} chosen for a token`}</h2>
-      ${this.measured ? this.summary(layers) : this.offer()}
+      ${this.measured && !this.sampled ? nothing : this.offer()} ${this.measured ? this.summary(layers) : nothing}
       <div class="bar" role="toolbar" aria-label="experts">
         <select aria-label="statistic" @change=${(e: Event) => (this.stat = (e.target as HTMLSelectElement).value as ExpertStat)}>
           ${Object.entries(EXPERT_STATS).map(([id, text]) => html`<option value=${id} ?selected=${id === this.stat}>${text}</option>`)}
@@ -75,7 +80,7 @@ export class ExpertsView extends AppElement {
         @keydown=${this.picture.onKey}
       ></canvas>
       <p class="readout mono" role="status">${this.words()}</p>
-      <p class="muted small">✕ dead · = identical to another · ~ much like another · ! not finite · ? missing · ${this.colourWords(layers)}</p>
+      <p class="muted small">✕ dead · = identical to another · ~ much like another · ! not finite · ? missing · ${this.colourWords(layers)}${this.sampled ? ' · hatched where a sample was read' : ''}</p>
       ${layer === undefined ? nothing : this.details(layer)}
     `;
   }
@@ -88,10 +93,17 @@ export class ExpertsView extends AppElement {
     return `colour from 0 to ${most}; ${least === most ? 'all are the same' : `the least is ${least}`}`;
   }
   private offer(): TemplateResult {
-    const bytes = this.app.tensorBytes;
-    const running = this.app.jobs.some((job) => job.title === TITLE);
-    return html`<p>Names and shapes only so far. Norms, dead, identical and similar experts need all values.</p>
-      <p><button class="primary" ?disabled=${running} @click=${() => void this.app.reportOf('moe', TITLE)}>${running ? 'Measuring…' : `Measure ${format.bytes(bytes)} (${this.app.estimate(bytes)})`}</button></p>`;
+    return html`${this.measured ? nothing : html`<p>Names and shapes only so far. Norms, dead, identical and similar experts need all values.</p>`}
+    ${lookOffer(this.app, {
+      verb: 'Measure',
+      doing: 'Measuring experts',
+      ...LOOKS.moe,
+      sampled: this.sampled,
+      sample: '64 KiB of each MiB of an expert’s matrices',
+      firstBytes: this.app.bytesOf('moe', true),
+      bytes: this.app.bytesOf('moe', false),
+      run: (sample) => void ask(this.app, 'moe', sample),
+    })}`;
   }
   private summary(layers: readonly MoeLayer[]): TemplateResult {
     const sum = (of: (layer: MoeLayer) => number) => layers.reduce((n, layer) => n + of(layer), 0);
@@ -105,9 +117,9 @@ export class ExpertsView extends AppElement {
     const found = parts.filter(([n]) => n > 0);
     const similar = parts[3][0] > 0;
     return found.length === 0
-      ? html`<p class="good">No expert is dead, missing, or much like another.</p>`
+      ? html`<p class="good">${this.sampled ? '≈ ' : ''}No expert is dead, missing, or much like another${this.sampled ? ', as far as the sample shows' : ''}.</p>`
       : html`<p>
-          ${found.map(([n, one, many, severity], i) => html`${i > 0 ? ', ' : ''}<b class=${severity}>${format.plural(n, one, many)}</b>`)}${similar ? html` <span class="muted">· similar ones are no fault: experts that began as copies of one look so</span>` : nothing}
+          ${this.sampled ? '≈ ' : ''}${found.map(([n, one, many, severity], i) => html`${i > 0 ? ', ' : ''}<b class=${severity}>${format.plural(n, one, many)}</b>`)}${similar ? html` <span class="muted">· similar ones are no fault: experts that began as copies of one look so</span>` : nothing}
         </p>`;
   }
   private details(layer: MoeLayer): TemplateResult {
@@ -120,15 +132,15 @@ export class ExpertsView extends AppElement {
             <dt>experts</dt><dd>${layer.experts}${layer.fused ? ', stacked in one tensor' : ''}</dd>
             <dt>router</dt><dd>${layer.router === null ? 'none found' : html`<span class="mono">${layer.router.name}</span> ${format.shape(layer.router.shape)} <button class="plain" @click=${() => void this.show(layer.router!.name)}>show</button>`}</dd>
             ${layer.shared.length > 0 ? html`<dt>shared</dt><dd>${layer.shared.map((one) => (typeof one === 'string' ? one : ((one as { name?: string }).name ?? JSON.stringify(one)))).join(', ')}</dd>` : nothing}
-            ${layer.dead.length > 0 ? html`<dt>dead</dt><dd class="warning">${layer.dead.join(', ')}</dd>` : nothing}
+            ${layer.dead.length > 0 ? html`<dt>dead</dt><dd class="warning">${this.about(layer)}${layer.dead.join(', ')}</dd>` : nothing}
             ${layer.missing.length > 0 ? html`<dt>missing</dt><dd class="warning">${layer.missing.join(', ')}</dd>` : nothing}
-            ${layer.mean_cosine == null ? nothing : html`<dt>mean cosine</dt><dd>${format.number(layer.mean_cosine)} of all pairs</dd>`}
+            ${layer.mean_cosine == null ? nothing : html`<dt>mean cosine</dt><dd>${this.about(layer)}${format.number(layer.mean_cosine)} of all pairs</dd>`}
           </dl>
           ${pairs.length === 0
-            ? html`<p class="muted">${this.measured ? 'No two experts are much alike.' : ''}</p>`
+            ? html`<p class="muted">${this.measured ? `${this.about(layer)}No two experts are much alike.` : ''}</p>`
             : html`<table>
                 <tr><th>pair</th><th class="number">cosine</th><th></th></tr>
-                ${pairs.slice(0, MOST_PAIRS).map((pair) => html`<tr><td>${pair.a} and ${pair.b}</td><td class="number">${pair.cosine.toFixed(6)}</td><td class="warning">${pair.identical ? 'identical' : ''}</td></tr>`)}
+                ${pairs.slice(0, MOST_PAIRS).map((pair) => html`<tr><td>${pair.a} and ${pair.b}</td><td class="number">${this.about(layer)}${pair.cosine.toFixed(layer.exact === false ? 3 : 6)}</td><td class="warning">${pair.identical ? 'identical' : ''}</td></tr>`)}
               </table>`}
         </div>
         ${square ? html`<canvas class="pairs" ${styled({ height: `${gridHeight({ head: 26, rows: Array.from({ length: layer.experts }, String) })}px` })} role="img" aria-label="experts by experts: pairs that are alike"></canvas>` : nothing}
@@ -150,6 +162,7 @@ export class ExpertsView extends AppElement {
         if (col >= layers[row]!.experts || (value === null && !unread)) return null;
         return this.picture.colors.css('sequential', value ?? 0, this.stat === 'likeness' ? 1 : largest);
       },
+      approximate: (row) => layers[row]!.exact === false,
       sign: (row, col) => expertSign(layers[row]!, col).sign,
     };
   }
@@ -170,7 +183,12 @@ export class ExpertsView extends AppElement {
         const value = of(row, col);
         return value === null ? null : this.pairs.colors.css('sequential', value, 1);
       },
+      approximate: () => layer.exact === false,
     };
+  }
+  /** Before numbers of a sample. */
+  private about(layer: MoeLayer): string {
+    return layer.exact === false ? '≈ ' : '';
   }
   private words(): string {
     const { layer, cursor } = this;
@@ -178,7 +196,7 @@ export class ExpertsView extends AppElement {
     if (layer === undefined) return '';
     if (row === undefined) return `layer ${layer.layer ?? layer.prefix} has no expert ${cursor.col}`;
     const { words } = expertSign(layer, cursor.col);
-    const value = this.stat === 'parameters' ? '' : ` · ${EXPERT_STATS[this.stat]} ${format.number(expertValue(layer, cursor.col, this.stat))}`;
+    const value = this.stat === 'parameters' ? '' : ` · ${EXPERT_STATS[this.stat]} ${this.about(layer)}${format.number(expertValue(layer, cursor.col, this.stat))}`;
     return `layer ${layer.layer ?? layer.prefix}, expert ${cursor.col}${value} · ${format.count(row.parameters)} parameters${words === '' ? '' : ` · ${words}`}`;
   }
 
@@ -203,8 +221,8 @@ export class ExpertsView extends AppElement {
     save(`${this.app.model!.label}.experts.png`, await this.picture.png(`${this.app.model!.label} · ${EXPERT_STATS[this.stat]} by expert`));
   }
   private saveCsv(): void {
-    const rows = this.layers.flatMap((layer) => layer.each.map((one) => [layer.layer ?? layer.prefix, one.expert, one.parameters, one.norm, one.absmax, one.router_norm, expertSign(layer, one.expert).words]));
-    saveText(`${this.app.model!.label}.experts.csv`, csvOf([['layer', 'expert', 'parameters', 'norm', 'absmax', 'router_norm', 'finding'], ...rows]), 'text/csv');
+    const rows = this.layers.flatMap((layer) => layer.each.map((one) => [layer.layer ?? layer.prefix, one.expert, one.parameters, one.norm, one.absmax, one.router_norm, expertSign(layer, one.expert).words, layer.exact === false ? 'no' : 'yes']));
+    saveText(`${this.app.model!.label}.experts.csv`, csvOf([['layer', 'expert', 'parameters', 'norm', 'absmax', 'router_norm', 'finding', 'exact'], ...rows]), 'text/csv');
   }
 
   static override styles = [

@@ -57,7 +57,7 @@ function one(app: App, finding: Finding, advice: string | undefined): TemplateRe
   const line = finding.severity === 'note' ? '' : finding.severity === 'warning' ? 'warning-line' : 'bad-line';
   return html`<div class="finding ${line}">
     <span class="severity ${finding.severity}">${finding.severity}</span>
-    <span>${finding.message}${advice === undefined ? nothing : html`<br /><span class="muted">${advice}</span>`}</span>
+    <span>${finding['sampled'] === true ? html`<span class="tag" title="found in a sample of the values">≈ sample</span> ` : nothing}${finding.message}${advice === undefined ? nothing : html`<br /><span class="muted">${advice}</span>`}</span>
     <span class="where"
       >${links.slice(0, MOST_LINKS).map((name) => html`<button class="plain link mono" @click=${() => void show(app, name)}>${name}</button> `)}
       ${links.length > MOST_LINKS ? html`and ${format.exact(links.length - MOST_LINKS)} more` : nothing} <span class="places">${place.join(' · ')}</span></span

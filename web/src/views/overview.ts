@@ -127,7 +127,7 @@ export class Overview extends AppElement {
     }
     const { findings, advice, looked } = healthOf(model);
     // The checkup tells of the structure too, in more words.
-    const odd = looked === 'examined' ? [] : oddNodes(model.tree, MOST_ODD);
+    const odd = looked === 'examined' || looked === 'glanced' ? [] : oddNodes(model.tree, MOST_ODD);
     return html`<h3>What stands out</h3>
       ${odd.map((node) => html`<div class="odd"><button class="plain link mono" @click=${() => void this.lookIn(model, node)}>${node.path}</button> <span class="warning">${node.what}</span></div>`)}
       ${findingList(this.app, findings.slice(0, MOST_ODD), advice)}
