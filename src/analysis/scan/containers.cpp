@@ -134,6 +134,18 @@ Result<void> Scanner::scan_zip_within(const Piece& piece, Row row) {
   return {};
 }
 
+/// Torch hands files of that name, whatever they hold, to the safetensors library.
+void Scanner::answer_for_safetensors(const Piece& piece, const Result<std::uint64_t>& end) {
+  if (!piece.name.empty() || !file_name_.ends_with(".safetensors")) return;
+  std::string why;
+  if (!end) why = end.error().what();
+  else if (*end < piece.source.size())
+    why = concat(counted(piece.source.size() - *end, "byte follows", "bytes follow"), " the last tensor");
+  if (why.empty())
+    report_.weights_only = {WeightsOnly::Answer::accepts, "torch.load hands files named .safetensors to the safetensors library"};
+  else report_.weights_only = {WeightsOnly::Answer::refuses, concat("the safetensors library, which reads files of that name: ", why)};
+}
+
 Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
   auto end = check_safetensors(piece.source, limits_);
   if (!end && must_propagate(end.error())) return std::unexpected(std::move(end).error());
@@ -143,6 +155,7 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
     ASSAY_TRY(const bool pickled, scan_as_pickle(piece, row));
     take_error(row, piece, end.error());
     if (!pickled) ASSAY_CHECK(search(piece, row, 0));
+    answer_for_safetensors(piece, end);
     return true;
   }
   if (*end < piece.source.size()) {
@@ -153,6 +166,7 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
   }
   ASSAY_CHECK(scan_zip_within(piece, row));
   ASSAY_CHECK(scan_second_reading(piece, row));
+  answer_for_safetensors(piece, end);
   return true;
 }
 

@@ -81,6 +81,7 @@ class Scanner {
   static bool may_be_framed(ByteView head);
   Result<void> scan_zip_within(const Piece& piece, Row row);
   Result<bool> scan_msgpack(const Piece& piece, Row row);
+  void answer_for_safetensors(const Piece& piece, const Result<std::uint64_t>& end);
   Result<bool> scan_safetensors(const Piece& piece, Row row);
   Result<void> scan_tar(const Piece& piece, Row row);
   void note_tar_path(const Piece& piece, Row row, const tar::Member& member);

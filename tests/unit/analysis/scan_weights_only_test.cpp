@@ -103,5 +103,17 @@ TEST(ScanWeightsOnlyOfTwins, TheFirstIsTheOneThatTorchReads) {
   }
 }
 
+TEST(ScanWeightsOnlyOfSafetensors, TheNameDecides) {
+  const auto answer = [](std::string_view name, std::string_view bytes) {
+    const MemorySource source(bytes_of(bytes));
+    return scan::scan_file(source, name, {})->weights_only;
+  };
+  const std::string whole = "\2\0\0\0\0\0\0\0{}"s;
+  EXPECT_EQ(answer("m.safetensors", whole).answer, WeightsOnly::Answer::accepts);
+  EXPECT_EQ(answer("m.pt", whole).answer, WeightsOnly::Answer::does_not_apply);
+  EXPECT_EQ(answer("m.safetensors", whole + "x").answer, WeightsOnly::Answer::refuses);
+  EXPECT_NE(answer("m.safetensors", whole + "x").reason.find("1 byte follows"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace assay::scan
