@@ -105,13 +105,6 @@ export class Files {
     const source = this.sources.get(file);
     return source !== undefined && offset < source.size;
   }
-  /** Gives the core all bytes of all files: for small ones that will be read through and through. */
-  async addAll(): Promise<void> {
-    for (const source of this.sources.values()) {
-      if (source.read === undefined) continue;
-      for (let offset = 0; offset < source.size; offset += SLICE) await this.feed({ file: source.name, offset, length: SLICE });
-    }
-  }
   /** Forgets the ranges of all files: memory stays bounded when this follows each large tensor. */
   drop(): void {
     this.held = 0;

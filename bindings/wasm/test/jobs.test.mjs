@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import zlib from 'node:zlib';
 import { Checkpoint, Core, Files, Job, runAsync } from '../dist/index.js';
 
 const MIB = 2 ** 20;
@@ -139,6 +140,42 @@ for (const [command, times] of [['doctor', 2.8], ['moe', 1.4], ['verify', 0.1], 
     assert.ok(read() < times * size, `${read()} of ${size}`);
   });
 }
+
+/** An archive of arrays, 104 MiB in four members that are stored as they are. */
+function archive(file) {
+  const fd = fs.openSync(file, 'w');
+  let at = 0;
+  const put = (...parts) => parts.forEach((part) => (at += fs.writeSync(fd, part)));
+  const numbers = (...pairs) => Buffer.concat(pairs.map(([size, value]) => (size === 2 ? Buffer.from(Uint16Array.of(value).buffer) : Buffer.from(Uint32Array.of(value).buffer))));
+  const directory = [];
+  for (let i = 0; i < 4; ++i) {
+    const name = Buffer.from(`w${i}.npy`);
+    const values = new Uint8Array(weights(6.5 * MIB, 7 + i).buffer);
+    const text = `{'descr': '<f4', 'fortran_order': False, 'shape': (${values.length / 4},), }`;
+    const header = Buffer.concat([Buffer.from([0x93, ...Buffer.from('NUMPY'), 1, 0]), Buffer.from(Uint16Array.of(118).buffer), Buffer.from(text.padEnd(117) + '\n')]);
+    const size = header.length + values.length;
+    const crc = zlib.crc32(values, zlib.crc32(header));
+    const facts = [[2, 20], [2, 0], [2, 0], [4, 0x21], [4, crc], [4, size], [4, size], [2, name.length], [2, 0]];
+    directory.push(numbers([4, 0x02014b50], [2, 20], ...facts, [2, 0], [2, 0], [2, 0], [4, 0], [4, at]), name);
+    put(numbers([4, 0x04034b50], ...facts), name, header, values);
+  }
+  const start = at;
+  put(...directory);
+  put(numbers([4, 0x06054b50], [2, 0], [2, 0], [2, 4], [2, 4], [4, at - start], [4, start], [2, 0]));
+  fs.closeSync(fd);
+}
+
+test('every member of an archive of 104 MiB is checked in bounded memory', { skip: skip || (zlib.crc32 === undefined && 'this Node has no zlib.crc32') }, async (t) => {
+  const name = 'a.npz';
+  archive(path.join(folder, name));
+  handles[name] = await fs.promises.open(path.join(folder, name));
+  const { core, feed, open, read, size } = await lent(name);
+  const text = await runAsync(open[0].reportText('verify'), feed);
+  t.diagnostic(`memory ${(core.memoryBytes / MIB).toFixed(0)} MiB, ${(read() / size).toFixed(2)} times the file were read`);
+  assert.equal(text, printed('verify', name));
+  assert.deepEqual(JSON.parse(text).members.map(({ state }) => state), ['matches', 'matches', 'matches', 'matches']);
+  assert.ok(core.memoryBytes < MOST_MEMORY, `${core.memoryBytes}`);
+});
 
 test('the faults are found that were planted', { skip }, async () => {
   const { feed, open } = await lent(names[0]);

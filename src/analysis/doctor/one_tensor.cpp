@@ -75,26 +75,32 @@ std::string place_text(const Tensor& tensor, std::uint64_t element) {
   return bracketed(at);
 }
 
-/// The first element of which `wanted` holds; numel when there is none.
-Work<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& tensor, std::function<bool(std::uint64_t, double)> wanted) {
+/// Which of some values is the one that is looked for, told the place of the first; how many they are when none is.
+using Finder = std::function<std::size_t(std::uint64_t at, std::span<const double> values)>;
+template <class Fn>
+std::size_t place_where(std::span<const double> values, Fn wanted) {
+  return static_cast<std::size_t>(std::ranges::find_if(values, wanted) - values.begin());
+}
+
+/// The first element that `finder` finds; numel when there is none.
+Work<std::uint64_t> find_first(const Checkpoint& checkpoint, const Tensor& tensor, Finder finder) {
   constexpr std::size_t kBlock = 8192;
   ASSAY_TAKE(const TensorReader reader, TensorReader::open(checkpoint, tensor));
   std::vector<double> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.numel)));
   for (std::uint64_t at = 0; at < tensor.numel; at += buffer.size()) {
     const std::span<double> part(buffer.data(), static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.numel - at)));
     ASSAY_READ(reader.read_f64(at, part));
-    for (std::size_t i = 0; i < part.size(); ++i)
-      if (wanted(at + i, part[i])) co_return at + i;
+    if (const std::size_t found = finder(at, part); found < part.size()) co_return at + found;
   }
   co_return tensor.numel;
 }
 
 Work<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart, Code code, std::uint64_t count,
-                        std::string amount, bool (*wanted)(std::uint64_t, double)) {
+                        std::string amount, Finder finder) {
   const Tensor& tensor = checkpoint.tensors[patient.tensor];
   std::uint64_t first = tensor.numel;
   if (!patient.sampled()) {
-    ASSAY_AWAIT(first, find_first(checkpoint, tensor, wanted));
+    ASSAY_AWAIT(first, find_first(checkpoint, tensor, std::move(finder)));
   }
   const bool normal = code == Code::inf && patient.role == TensorRole::mask;
   // The imaginary part of a complex value is not what was searched.
@@ -115,11 +121,13 @@ Work<void> tell_special(const Checkpoint& checkpoint, const Patient& patient, Ch
 Work<void> check_special(const Checkpoint& checkpoint, const Patient& patient, Chart& chart) {
   const Stats& stats = patient.stats;
   if (stats.nan > 0)
-    ASSAY_AWAIT_CHECK(tell_special(checkpoint, patient, chart, Code::nan, stats.nan, concat(stats.nan, " NaN"),
-                                   [](std::uint64_t, double x) { return std::isnan(x); }));
+    ASSAY_AWAIT_CHECK(tell_special(
+        checkpoint, patient, chart, Code::nan, stats.nan, concat(stats.nan, " NaN"),
+        [](std::uint64_t, std::span<const double> values) { return place_where(values, [](double x) { return std::isnan(x); }); }));
   if (const std::uint64_t infinities = stats.pos_inf + stats.neg_inf; infinities > 0)
-    ASSAY_AWAIT_CHECK(tell_special(checkpoint, patient, chart, Code::inf, infinities, counted(infinities, "infinity", "infinities"),
-                                   [](std::uint64_t, double x) { return std::isinf(x); }));
+    ASSAY_AWAIT_CHECK(tell_special(
+        checkpoint, patient, chart, Code::inf, infinities, counted(infinities, "infinity", "infinities"),
+        [](std::uint64_t, std::span<const double> values) { return place_where(values, [](double x) { return std::isinf(x); }); }));
   co_return {};
 }
 
@@ -212,8 +220,10 @@ Work<void> check_index(const Checkpoint& checkpoint, const Patient& patient, Cha
   std::uint64_t wrong = tensor.numel;
   if (counts_up || real) {
     const std::uint64_t n = tensor.shape.empty() ? 1 : tensor.shape.back();
-    const auto is_wrong = [=](std::uint64_t at, double x) { return counts_up ? x != static_cast<double>(at % n) : x != std::floor(x); };
-    ASSAY_AWAIT(wrong, find_first(checkpoint, tensor, is_wrong));
+    const Finder find_wrong = [=](std::uint64_t at, std::span<const double> values) {
+      return place_where(values, [&](double x) { return counts_up ? x != static_cast<double>(at++ % n) : x != std::floor(x); });
+    };
+    ASSAY_AWAIT(wrong, find_first(checkpoint, tensor, find_wrong));
   }
   if (wrong < tensor.numel) {
     double value = 0;
