@@ -316,9 +316,11 @@ Error Folder::no_weights() const {
   const auto parts =
       std::ranges::count_if(entries_, [](const FileSet::Entry& entry) { return !entry.folder && entry.name.ends_with(".distcp"); });
   if (parts > 0)
-    return std::move(Error(Code::missing_metadata, concat(counted(static_cast<std::uint64_t>(parts), "file", "files"),
-                                                          " of a distributed checkpoint without .metadata, which says what is in them"))
-                         .advise("get .metadata of the same save; it is written last, so that a save that was stopped has none"));
+    return std::move(
+        Error(Code::missing_metadata, concat(counted(static_cast<std::uint64_t>(parts), "file", "files"), " of a distributed checkpoint ",
+                                             has(".metadata") ? "whose .metadata is empty or not what says what is in them"
+                                                              : "without .metadata, which says what is in them"))
+            .advise("get .metadata of the same save; it is written last, so that a save that was stopped has none"));
   const auto* const kind = std::ranges::find_if(kKinds, [&](const Kind& known) { return has(known.mark); });
   if (kind != std::end(kKinds)) error = std::move(error).advise(std::string(kind->advice));
   else if (has("latest"))
