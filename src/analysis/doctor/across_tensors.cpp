@@ -64,6 +64,19 @@ void check_placeholders(const Checkpoint& checkpoint, Chart& chart) {
   }
 }
 
+void note_old_names(const Checkpoint& checkpoint, Chart& chart) {
+  std::vector<std::string> names;
+  std::uint64_t count = 0;
+  for (const Tensor& tensor : checkpoint.tensors)
+    if ((tensor.name.ends_with("LayerNorm.gamma") || tensor.name.ends_with("LayerNorm.beta")) && ++count <= 100)
+      names.emplace_back(tensor.name);
+  if (count == 0) return;
+  std::string message = concat(counted(count, "name ends", "names end"),
+                               " in LayerNorm.gamma or LayerNorm.beta, which transformers takes for .weight and .bias when it loads them: ",
+                               name_list(names, 2, count));
+  chart.add(Code::odd_name, Severity::note, std::move(message), "", {{"count", count}, {"names", std::move(names)}});
+}
+
 namespace {
 
 /// The factors of what an adapter adds to one weight: where one of them is 0, so is their product.

@@ -66,6 +66,7 @@ void check_small(const Checkpoint& checkpoint, const Patient& patient, Chart& ch
 
 // Across tensors.
 void check_repeats(const Checkpoint& checkpoint, Chart& chart);
+void note_old_names(const Checkpoint& checkpoint, Chart& chart);
 void check_placeholders(const Checkpoint& checkpoint, Chart& chart);
 void check_adapters(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 /// `ties`: tensors, each with the earlier one that is the same view of the same storage.

@@ -78,6 +78,7 @@ class Examiner {
       ASSAY_AWAIT_CHECK(find_zero_tails(checkpoint_, findings_));
     }
     doctor::check_placeholders(checkpoint_, chart_);
+    doctor::note_old_names(checkpoint_, chart_);
     doctor::check_repeats(checkpoint_, chart_);
     choose();
     StatsRun stats(checkpoint_, chosen_, options_.threads, {.quantiles = false, .sample = options_.sample});

@@ -235,6 +235,16 @@ TEST(Doctor, SaysThatAWholeAdapterDoesNothing) {
   EXPECT_EQ(said(examined(dora)), Said{});
 }
 
+TEST(Doctor, NotesNamesThatLoadersChange) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 2; ++layer)
+    for (const char* part : {"gamma", "beta"}) builder.add_random(concat("bert.layer.", layer, ".LayerNorm.", part), {8});
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"note odd-name"});
+  EXPECT_EQ(findings[0].message, "4 names end in LayerNorm.gamma or LayerNorm.beta, which transformers takes for .weight and .bias when it "
+                                 "loads them: 'bert.layer.0.LayerNorm.gamma', 'bert.layer.0.LayerNorm.beta' and 2 more");
+}
+
 TEST(Doctor, FindsScalesOfNothing) {
   CheckpointBuilder builder;
   builder.add_random("a.weight", {8, 8});
