@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, until } from './driver.mjs';
-import { faulty, planted, tuned } from './files.mjs';
+import { faulty, planted, sparseExperts, tuned } from './files.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const out = process.argv[2] ?? path.join(root, 'docs/images');
@@ -74,6 +74,11 @@ for (const colorScheme of ['light', 'dark']) {
   }
   await app((a) => a.reportOf('doctor', 'checkup').then(() => a.show('findings')));
   await picture('findings');
+  await page.locator('header input[type=file]').setInputFiles(sparseExperts(folder));
+  await until(browser, () => document.querySelector('assay-root').app.model?.label === 'experts.safetensors');
+  await app((a) => a.show('experts'));
+  await until(browser, () => document.querySelector('assay-root').app.model.looks.has('moe'));
+  await picture('sampled');
   await browser.close();
 }
 fs.rmSync(folder, { recursive: true });
