@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the tree of names to the outline. An outline node stands for a list of tree nodes, its instances: one, or one per repeat of
 // what it is part of. Expanding a node gathers its instances' children by label; numbered children are grouped by their structure.
+// Instances that hold the same are kept as one of them and how often it stands there, so that 80,000 equal experts are looked at once.
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -13,12 +14,26 @@
 namespace assay::analysis {
 namespace {
 
-using Handles = std::vector<std::uint32_t>;
+/// A tree node, and for how many that hold the same it stands. Those that may have to be named stand for themselves: `times` is 1 or more
+/// than Outline::kNamed.
+struct Instance {
+  std::uint32_t node;
+  std::uint32_t times = 1;
+};
+using Instances = std::vector<Instance>;
+
+std::uint64_t count(const Instances& instances) {
+  std::uint64_t n = 0;
+  for (const Instance& instance : instances) n += instance.times;
+  return n;
+}
 
 /// "0-2" or "0,4,8": the label of a group of numbered siblings.
 bool is_number_list(std::string_view label) { return !label.empty() && label[0] >= '0' && label[0] <= '9'; }
 
-void add_to(std::uint64_t& sum, std::uint64_t n) { sum = checked_add(sum, n).value_or(std::numeric_limits<std::uint64_t>::max()); }
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+void add_to(std::uint64_t& sum, std::uint64_t n) { sum = checked_add(sum, n).value_or(kMost); }
 
 std::uint64_t mixed(std::uint64_t h, std::uint64_t word) {
   h = (h ^ word) * 0xff51afd7ed558ccdu;
@@ -38,7 +53,7 @@ class Outliner {
 
   Outline run() {
     measure();
-    make(kNone, "", {0});
+    make(kNone, "", {{.node = 0}});
     for (std::uint32_t i = 0; i < out_.nodes.size(); ++i) expand(i);
     sum_up();
     return std::move(out_);
@@ -59,50 +74,95 @@ class Outliner {
   void measure() {
     shapes_.resize(nodes_.size());
     const Tensor* last = nullptr;  // neighbours often share their dimensions
-    std::uint64_t signature = 0;
+    std::uint64_t signature = 0, nbytes = 0;
+    bool plain = true;  // what a tensor takes follows from its dtype and shape
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Shape& shape = shapes_[i];
       for (std::uint32_t t = nodes_[i].tensor; t != kNone; t = tree_.next_of_name(t)) {
         const Tensor& tensor = checkpoint_.tensors[t];
         if (last == nullptr || last->shape.data() != tensor.shape.data() || last->shape.size() != tensor.shape.size() ||
             last->dtype != tensor.dtype)
-          signature = tensor_signature(t);
+          signature = tensor_signature(t), nbytes = tensor.nbytes();
         last = &tensor;
         shape.signature = mixed(shape.signature, signature);
         ++shape.tensors;
+        plain = plain && summary_.shares[t].parameters == tensor.numel && summary_.shares[t].bytes == nbytes;
       }
       for (std::uint32_t c = nodes_[i].first_child; c != kNone; c = nodes_[c].next) {
         shape.signature = mixed(mixed(shape.signature, nodes_[c].label + 1), shapes_[c].signature);
         shape.tensors += shapes_[c].tensors;
       }
     }
+    if (!plain) measure_shares();
   }
 
-  std::uint32_t make(std::uint32_t parent, std::string label, Handles instances) {
+  /// Where tensors of one dtype and shape may take more or less, as tied ones do, also what they take makes two subtrees differ.
+  void measure_shares() {
+    contents_.resize(nodes_.size());
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      std::uint64_t h = shapes_[i].signature;
+      for (std::uint32_t t = nodes_[i].tensor; t != kNone; t = tree_.next_of_name(t))
+        h = mixed(mixed(h, summary_.shares[t].parameters), summary_.shares[t].bytes);
+      for (std::uint32_t c = nodes_[i].first_child; c != kNone; c = nodes_[c].next) h = mixed(h, contents_[c]);
+      contents_[i] = h;
+    }
+  }
+
+  /// Equal for tree nodes that hold the same: names, dtypes, shapes, and what the tensors take.
+  std::uint64_t content(std::uint32_t tree_node) const { return contents_.empty() ? shapes_[tree_node].signature : contents_[tree_node]; }
+
+  /// The same instances, those of one content as one where they are too many to be named.
+  Instances merged(Instances all) const {
+    if (all.size() <= Outline::kNamed && std::ranges::all_of(all, [](const Instance& instance) { return instance.times == 1; })) return all;
+    struct Kind {
+      std::uint32_t times = 0;
+      std::uint32_t place = kNone;  // in what is returned
+    };
+    std::vector<Kind> kinds;
+    std::unordered_map<std::uint64_t, std::size_t> where;
+    std::vector<std::size_t> kind_of;
+    for (const Instance& instance : all) {
+      if (kind_of.empty() || content(instance.node) != content(all[kind_of.size() - 1].node))
+        kind_of.push_back(where.try_emplace(content(instance.node), kinds.size()).first->second);
+      else kind_of.push_back(kind_of.back());
+      if (kind_of.back() == kinds.size()) kinds.emplace_back();
+      kinds[kind_of.back()].times += instance.times;
+    }
+    std::uint32_t kept = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Kind& kind = kinds[kind_of[i]];
+      if (kind.times <= Outline::kNamed) all[kept++] = all[i];
+      else if (kind.place == kNone) all[kind.place = kept++] = {all[i].node, kind.times};
+    }
+    all.resize(kept);
+    return all;
+  }
+
+  std::uint32_t make(std::uint32_t parent, std::string label, Instances instances) {
     const auto made = static_cast<std::uint32_t>(out_.nodes.size());
     OutlineNode node;
     node.label = std::move(label);
     node.parent = parent;
-    node.present = node.of = instances.size();
+    node.present = node.of = count(instances);
     if (parent != kNone) {
       node.depth = out_.nodes[parent].depth + 1;
       out_.nodes[parent].children.push_back(made);
     }
     out_.nodes.push_back(std::move(node));
-    instances_.push_back(std::move(instances));
+    instances_.push_back(merged(std::move(instances)));
     return made;
   }
 
   void expand(std::uint32_t at) {
     // By label in the order of their first appearance; numbered ones apart.
-    std::vector<std::pair<std::uint32_t, Handles>> named;
+    std::vector<std::pair<std::uint32_t, Instances>> named;
     std::unordered_map<std::uint32_t, std::size_t> where;
     std::size_t next = 0;  // repeats have their children in one order
-    Handles numbered;
-    for (const std::uint32_t instance : instances_[at])
-      for (std::uint32_t c = nodes_[instance].first_child; c != kNone; c = nodes_[c].next) {
+    Instances numbered;
+    for (const Instance& instance : instances_[at])
+      for (std::uint32_t c = nodes_[instance.node].first_child; c != kNone; c = nodes_[c].next) {
         if (is_number(c)) {
-          numbered.push_back(c);
+          numbered.push_back({c, instance.times});
           continue;
         }
         const std::uint32_t label = nodes_[c].label;
@@ -112,120 +172,123 @@ class Outliner {
           if (fresh) named.push_back({label, {}});
           next = it->second;
         }
-        named[next++].second.push_back(c);
+        named[next++].second.push_back({c, instance.times});
       }
     add_tensors(at);
     // A node that holds nothing but equal numbered children becomes them: "layers ×32".
     if (!numbered.empty()) add_numbered(at, std::move(numbered), named.empty());
     for (auto& [label, instances] : named)
-      for (Handles& variant : variants(std::move(instances))) {
-        const std::uint32_t made = make(at, std::string(tree_.labels()[label].text), std::move(variant));
-        note_absence(made, at);
+      for (const Instances& variant : variants(std::move(instances))) {
+        const std::uint32_t made = make(at, std::string(tree_.labels()[label].text), variant);
+        note_absence(made, at, variant);
       }
   }
 
   /// Leaves of one name whose dtype or shape differs from repeat to repeat, apart; anything else together.
-  std::vector<Handles> variants(Handles instances) const {
-    constexpr std::size_t kMost = 16;  // kinds worth telling apart
-    std::vector<Handles> out;
-    std::vector<std::pair<std::uint64_t, Handles>> kinds;
-    for (const std::uint32_t instance : instances) {
-      const std::uint64_t signature = shapes_[instance].signature;
-      auto kind = std::ranges::find(kinds, signature, &std::pair<std::uint64_t, Handles>::first);
+  std::vector<Instances> variants(Instances instances) const {
+    constexpr std::size_t kKinds = 16;  // worth telling apart
+    std::vector<Instances> out;
+    std::vector<std::pair<std::uint64_t, Instances>> kinds;
+    for (const Instance& instance : instances) {
+      const std::uint64_t signature = shapes_[instance.node].signature;
+      auto kind = std::ranges::find(kinds, signature, &std::pair<std::uint64_t, Instances>::first);
       if (kind == kinds.end()) kind = kinds.insert(kind, {signature, {}});
-      if (nodes_[instance].first_child != kNone || kinds.size() > kMost) {
+      if (nodes_[instance.node].first_child != kNone || kinds.size() > kKinds) {
         out.push_back(std::move(instances));
         return out;
       }
       kind->second.push_back(instance);
     }
-    for (auto& [signature, handles] : kinds) out.push_back(std::move(handles));
+    for (auto& [signature, alike] : kinds) out.push_back(std::move(alike));
     return out;
   }
 
   /// Counts the tensors that stand at the node itself.
   void add_tensors(std::uint32_t at) {
     OutlineNode& node = out_.nodes[at];
-    for (const std::uint32_t instance : instances_[at])
-      for (std::uint32_t t = nodes_[instance].tensor; t != kNone; t = tree_.next_of_name(t)) {
+    for (const Instance& instance : instances_[at])
+      for (std::uint32_t t = nodes_[instance.node].tensor; t != kNone; t = tree_.next_of_name(t)) {
         if (node.tensor == kNone) node.tensor = t;
-        ++node.tensors;
-        add_to(node.parameters, summary_.shares[t].parameters);
-        add_to(node.bytes, summary_.shares[t].bytes);
+        node.tensors += instance.times;
+        add_to(node.parameters, checked_mul(summary_.shares[t].parameters, instance.times).value_or(kMost));
+        add_to(node.bytes, checked_mul(summary_.shares[t].bytes, instance.times).value_or(kMost));
       }
   }
 
   struct Group {
     std::uint64_t signature;
-    Handles members;
-    bool merged = false;  // into the largest group, from which it differs little
+    Instances members;
+    bool joined = false;  // to the largest group, from which it differs little
   };
 
-  void add_numbered(std::uint32_t at, Handles numbered, bool alone) {
+  void add_numbered(std::uint32_t at, const Instances& numbered, bool alone) {
     std::vector<Group> groups;
     std::unordered_map<std::uint64_t, std::size_t> where;
     std::size_t last = 0;
-    for (const std::uint32_t c : numbered) {
-      if (groups.empty() || groups[last].signature != shapes_[c].signature) {
-        const auto [it, fresh] = where.try_emplace(shapes_[c].signature, groups.size());
-        if (fresh) groups.push_back({shapes_[c].signature, {}});
+    for (const Instance& instance : numbered) {
+      const std::uint64_t signature = shapes_[instance.node].signature;
+      if (groups.empty() || groups[last].signature != signature) {
+        const auto [it, fresh] = where.try_emplace(signature, groups.size());
+        if (fresh) groups.push_back({signature, {}});
         last = it->second;
       }
-      groups[last].members.push_back(c);
+      groups[last].members.push_back(instance);
     }
     // Ties go to the first.
-    Group& largest = *std::ranges::max_element(groups, {}, [](const Group& group) { return group.members.size(); });
-    const bool repeats = largest.members.size() > 1;
+    Group& largest = *std::ranges::max_element(groups, {}, [](const Group& group) { return count(group.members); });
+    const bool repeats = count(largest.members) > 1;
     if (repeats)
       for (Group& group : groups)
-        if (&group != &largest && alike(group.members[0], largest.members[0])) {
-          group.merged = true;
+        if (&group != &largest && alike(group.members[0].node, largest.members[0].node)) {
+          group.joined = true;
           largest.members.insert(largest.members.end(), group.members.begin(), group.members.end());
         }
-    std::erase_if(groups, [](const Group& group) { return group.merged; });
+    std::erase_if(groups, [](const Group& group) { return group.joined; });
     const bool fold = alone && groups.size() == 1 && out_.nodes[at].tensor == kNone && at != 0 && out_.nodes[at].times == 1;
     if (fold && labels_of(groups[0].members).size() > 1) return fold_into(at, std::move(groups[0].members));
-    for (Group& group : groups) {
+    for (const Group& group : groups) {
       const auto labels = labels_of(group.members);
-      const std::uint32_t made = make(at, ranges(labels), std::move(group.members));
+      const std::uint32_t made = make(at, ranges(labels), group.members);
       out_.nodes[made].times = labels.size();
-      note_absence(made, at);
+      if (labels.size() > 1) note_missing_numbers(made, instances_[at], labels);
+      else note_absence(made, at, group.members);
     }
   }
 
   /// The node stands for its numbered children from now on.
-  void fold_into(std::uint32_t at, Handles members) {
-    const Handles places = std::exchange(instances_[at], std::move(members));
-    const auto labels = labels_of(instances_[at]);
+  void fold_into(std::uint32_t at, Instances members) {
+    const auto labels = labels_of(members);
+    const Instances places = std::exchange(instances_[at], merged(std::move(members)));
     out_.nodes[at].times = labels.size();
     note_missing_numbers(at, places, labels);
     expand(at);
   }
 
   /// Where the parents do not all have every number: in how many places they are, and, of a few, which are not.
-  void note_missing_numbers(std::uint32_t at, const Handles& places, const std::vector<std::uint64_t>& labels) {
+  void note_missing_numbers(std::uint32_t at, const Instances& places, const std::vector<std::uint64_t>& labels) {
     OutlineNode& node = out_.nodes[at];
-    const std::uint64_t expected = std::uint64_t{places.size()} * labels.size();
-    const std::uint64_t found = instances_[at].size();
+    const std::uint64_t expected = count(places) * labels.size();
+    const std::uint64_t found = count(instances_[at]);
     if (found >= expected) return;
     node.present = found;
     node.of = expected;
     node.noun = noun_of(at);
     if (expected - found > Outline::kNamed) return;
-    for (const std::uint32_t place : places) {
-      Handles here;
-      for (std::uint32_t c = nodes_[place].first_child; c != kNone; c = nodes_[c].next) here.push_back(c);
+    for (const Instance& place : places) {
+      Instances here;
+      for (std::uint32_t c = nodes_[place.node].first_child; c != kNone; c = nodes_[c].next) here.push_back({.node = c});
       const auto has = labels_of(here);
       for (const std::uint64_t label : labels)
-        if (!std::ranges::binary_search(has, label)) node.missing.push_back(join(place_name(place, out_.nodes[at].parent), decimal(label)));
+        if (!std::ranges::binary_search(has, label))
+          node.missing.push_back(join(place_name(place.node, out_.nodes[at].parent), decimal(label)));
     }
   }
 
   /// The distinct numbers of tree nodes, in order.
-  std::vector<std::uint64_t> labels_of(const Handles& members) const {
+  std::vector<std::uint64_t> labels_of(const Instances& members) const {
     std::vector<std::uint64_t> labels;
-    for (const std::uint32_t m : members)
-      if (is_number(m)) labels.push_back(tree_.label(nodes_[m]).number);
+    for (const Instance& member : members)
+      if (is_number(member.node)) labels.push_back(tree_.label(nodes_[member.node]).number);
     const std::uint64_t largest = labels.empty() ? 0 : std::ranges::max(labels);
     if (largest < 4 * labels.size()) {  // many places with the same few numbers
       std::vector<bool> seen(static_cast<std::size_t>(largest) + 1);
@@ -302,31 +365,30 @@ class Outliner {
     return out;
   }
 
-  /// Says where a node is not, when its parent's instances do not all have it.
-  void note_absence(std::uint32_t at, std::uint32_t parent) {
+  /// Says where a node is not, when its parent's instances do not all have it: `have` are its own, as the parents have them.
+  void note_absence(std::uint32_t at, std::uint32_t parent, const Instances& have) {
     OutlineNode& node = out_.nodes[at];
-    if (node.times > 1) return note_missing_numbers(at, instances_[parent], labels_of(instances_[at]));
-    const Handles& have = instances_[at];
-    const std::uint64_t expected = instances_[parent].size();
-    node.present = have.size();
+    const std::uint64_t found = count(have);
+    const std::uint64_t expected = count(instances_[parent]);
+    node.present = found;
     node.of = expected;
-    if (have.size() >= expected) return;
+    if (found >= expected) return;
     for (std::uint32_t up = parent; up != kNone && node.noun.empty(); up = out_.nodes[up].parent)
       if (out_.nodes[up].times > 1) node.noun = noun_of(up);
-    Handles parents;
-    for (const std::uint32_t h : have) parents.push_back(nodes_[h].parent);
-    sort_stable(parents);
-    const bool few = have.size() * 2 < expected;
-    const std::uint64_t to_name = few ? have.size() : expected - have.size();
+    const bool few = found * 2 < expected;
+    const std::uint64_t to_name = few ? found : expected - found;
     if (to_name > Outline::kNamed) return;
+    std::vector<std::uint32_t> parents;
+    for (const Instance& instance : have) parents.push_back(nodes_[instance.node].parent);
+    sort_stable(parents);
     std::vector<std::string>& list = few ? node.only : node.missing;
-    for (const std::uint32_t instance : instances_[parent])
-      if (std::ranges::binary_search(parents, instance) == few) list.push_back(place_name(instance, parent));
+    for (const Instance& instance : instances_[parent])
+      if (std::ranges::binary_search(parents, instance.node) == few) list.push_back(place_name(instance.node, parent));
   }
 
   /// "layers" for both "layers ×32" and its child "3-60 ×58".
   std::string noun_of(std::uint32_t at) const {
-    const std::uint32_t first = instances_[at].empty() ? kNone : instances_[at][0];
+    const std::uint32_t first = instances_[at].empty() ? kNone : instances_[at][0].node;
     if (first == kNone) return "";
     const std::uint32_t holder = is_number(first) ? nodes_[first].parent : first;
     return holder == kNone ? std::string() : std::string(text(holder));
@@ -347,8 +409,9 @@ class Outliner {
   const Summary& summary_;
   const NameTree& tree_;
   const std::vector<NameTree::Node>& nodes_;
-  std::vector<Shape> shapes_;       // per tree node
-  std::vector<Handles> instances_;  // per outline node
+  std::vector<Shape> shapes_;            // per tree node
+  std::vector<std::uint64_t> contents_;  // per tree node; empty where the shapes' signatures say it all
+  std::vector<Instances> instances_;     // per outline node
   Outline out_;
 };
 
