@@ -23,6 +23,8 @@ def safetensors(path, tensor_names, elements):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         file.truncate(8 + len(text) + offset)
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\1")  # what ends in zeros looks like a download that stopped, and is looked at more closely
     return text
 
 

@@ -26,6 +26,7 @@ struct Limits {
   std::uint32_t inflate_ratio = 1100;                             ///< inflated / deflated size (deflate itself cannot pass 1032)
   std::uint32_t rank = 64;                                        ///< dimensions of one tensor (torch and numpy allow 64)
   std::uint32_t shards = 100000;                                  ///< files of one sharded set
+  std::uint32_t threads = 1;                                      ///< that open shards, where there are any; what comes out is the same
 };
 
 }  // namespace assay

@@ -9,10 +9,10 @@
 #include "analysis/moe.hpp"
 #include "analysis/moe_align.hpp"
 #include "analysis/moe_products.hpp"
-#include "analysis/parallel.hpp"
 #include "analysis/sampling.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
+#include "base/parallel.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 

@@ -42,7 +42,11 @@ class NameTreeBuilder {
     last_of_name_.assign(tensors_.size(), kNone);
     table_.resize(1024);
     children_.assign(1, kRising);
-    for (std::uint32_t i = 0; i < tensors_.size(); ++i) add(i);
+    constexpr std::size_t kAhead = 8;  // names are far apart in a header
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      if (i + kAhead < tensors_.size()) __builtin_prefetch(tensors_[i + kAhead].name.data());
+      add(i);
+    }
     sort_siblings();
   }
 
@@ -160,17 +164,22 @@ class NameTreeBuilder {
 
   void sort_siblings() {
     std::vector<NameTree::Node>& nodes = tree_.nodes_;
-    std::vector<std::uint32_t> children, labels, last_labels, order;
+    std::vector<std::uint32_t> children, labels, order;
     for (NameTree::Node& node : nodes) {
       if (node.first_child == kNone || nodes[node.first_child].next == kNone) continue;
-      children.clear(), labels.clear();
-      for (std::uint32_t c = node.first_child; c != kNone; c = nodes[c].next) children.push_back(c), labels.push_back(nodes[c].label);
-      if (labels != last_labels) {  // repeats have their children in one order
+      children.clear();
+      bool repeats = true;  // the node before, whose children are in the same order
+      for (std::uint32_t c = node.first_child; c != kNone; c = nodes[c].next) {
+        repeats = repeats && children.size() < labels.size() && labels[children.size()] == nodes[c].label;
+        children.push_back(c);
+      }
+      if (!repeats || children.size() != labels.size()) {
+        labels.clear();
+        for (const std::uint32_t c : children) labels.push_back(nodes[c].label);
         order.resize(labels.size());
         for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(order.size()) - 1 - i;  // as met in the file
         const auto less = [&](std::uint32_t a, std::uint32_t b) { return tree_.label_before(labels[a], labels[b]); };
         sort_stable(order, less);
-        last_labels.swap(labels);
       }
       node.first_child = children[order[0]];
       for (std::size_t i = 0; i < order.size(); ++i) nodes[children[order[i]]].next = i + 1 < order.size() ? children[order[i + 1]] : kNone;

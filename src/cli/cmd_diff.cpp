@@ -32,7 +32,7 @@ Result<Side> open_side(const Context& context, const std::string& path) {
   auto files = open_path(path, context.options.has("--no-mmap") ? MapMode::never : MapMode::automatic);
   if (!files) return fail(std::move(files).error().in_file(path));
   const report::Naming naming{(*files)->label(), (*files)->primary()};
-  auto checkpoint = assay::open(**files);
+  auto checkpoint = assay::open(**files, limits_of(context.options));
   if (!checkpoint) return fail(std::move(checkpoint).error().in_file(path));
   return Side{*std::move(files), naming, *std::move(checkpoint)};
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "analysis/cut.hpp"
 #include "analysis/summary.hpp"
 #include "analysis/tree.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/run.hpp"
@@ -22,15 +25,21 @@ int run_info(Context& context) {
   std::vector<Finding> tails;
   if (const auto looked = analysis::suspect_zero_tails(checkpoint, tails); !looked) return answer.fail(looked.error());
   for (Finding& finding : tails) checkpoint.add(std::move(finding));
-  const analysis::Summary summary = analysis::summarize(checkpoint);
   if (report::JsonWriter* json = answer.json()) {
-    report::write_info_keys(*json, checkpoint, summary);
+    report::write_info_keys(*json, checkpoint, analysis::summarize(checkpoint));
     return answer.done();
   }
-  const analysis::NameTree tree(checkpoint.tensors);
+  // Beside each other where there is enough to do.
+  constexpr std::size_t kMany = 20'000;
+  analysis::Summary summary;
+  std::optional<analysis::NameTree> tree;
+  in_parallel(2, checkpoint.tensors.size() < kMany ? 1 : limits_of(context.options).threads, [&](std::size_t i, std::size_t) {
+    if (i == 0) tree.emplace(checkpoint.tensors);
+    else summary = analysis::summarize(checkpoint);
+  });
   const formats::Format* format = formats::find_format(checkpoint.format);
   report::write_info_screen(context.out, context.style, answer.naming(), format != nullptr ? format->name : checkpoint.format, checkpoint,
-                            summary, analysis::outline(checkpoint, summary, tree));
+                            summary, analysis::outline(checkpoint, summary, *tree));
   answer.findings_are_shown();
   return answer.done();
 }

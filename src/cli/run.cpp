@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "bytes/sigbus_native.hpp"
 #include "cli/help.hpp"
+#include "cli/parallel.hpp"
 #include "cli/parse.hpp"
 #include "report/fold.hpp"
 
@@ -36,6 +37,10 @@ std::vector<std::string> Options::words_from(std::size_t i) const {
                            : std::vector<std::string>();
 }
 
+Limits limits_of(const Options& options) {
+  return {.threads = static_cast<std::uint32_t>(thread_count(static_cast<std::size_t>(options.number("--threads", 0))))};
+}
+
 Answer::Answer(Context& context, std::string path) : context_(context), json_(context.out, 2) {
   if (path.empty() && !context.command.arguments.empty() && context.command.arguments[0].kind == Value::path)
     path = context.options.word(0);
@@ -49,7 +54,7 @@ Result<Checkpoint*> Answer::open() {
   if (!files) return std::unexpected(std::move(files).error());
   files_ = *std::move(files);
   naming_ = {files_->label(), files_->primary()};
-  auto checkpoint = assay::open(*files_);
+  auto checkpoint = assay::open(*files_, limits_of(context_.options));
   if (!checkpoint) return std::unexpected(std::move(checkpoint).error());
   checkpoint_.emplace(*std::move(checkpoint));
   return &*checkpoint_;

@@ -45,6 +45,9 @@ class Options {
   std::vector<std::string> words_;
 };
 
+/// How files are opened: by as many threads as --threads says, where the command has it, else as there are processors.
+Limits limits_of(const Options& options);
+
 enum class Mode : std::uint8_t { text, json, ndjson };
 
 struct Context {

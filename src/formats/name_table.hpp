@@ -12,6 +12,7 @@
 
 #include "assay/tensor.hpp"
 #include "base/endian.hpp"
+#include "base/same_text.hpp"
 
 namespace assay::formats {
 
@@ -41,7 +42,7 @@ class NameTable {
     }
     std::size_t at = tag & (slots_.size() - 1);
     while (slots_[at].index != kNone) {
-      if (slots_[at].tag == tag && name_of(slots_[at].index) == name) return slots_[at].index;
+      if (slots_[at].tag == tag && same_text(name_of(slots_[at].index), name)) return slots_[at].index;
       at = (at + 1) & (slots_.size() - 1);
       ++steps_;
     }
@@ -60,7 +61,7 @@ class NameTable {
     }
     const std::uint32_t tag = hash(name);
     for (std::size_t at = tag & (slots_.size() - 1); slots_[at].index != kNone; at = (at + 1) & (slots_.size() - 1))
-      if (slots_[at].tag == tag && name_of(slots_[at].index) == name) return slots_[at].index;
+      if (slots_[at].tag == tag && same_text(name_of(slots_[at].index), name)) return slots_[at].index;
     return kNone;
   }
 

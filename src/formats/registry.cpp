@@ -2,6 +2,7 @@
 // THE table of formats, and the way from bytes to one of its rows. Content decides; a name only breaks a tie.
 #include <algorithm>
 
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/line_ends.hpp"
@@ -144,8 +145,12 @@ Result<Checkpoint> open(const FileSet& files, const Limits& limits) {
     ASSAY_TRY(auto source, files.open(files.primary()));
     ASSAY_TRY(checkpoint, formats::open_single(files, files.primary(), std::move(source), limits, formats::Content::weights_or_index));
   }
-  checkpoint->sections = model::find_sections(*checkpoint);
-  model::note_wrappers(*checkpoint);
+  // One looks at the beginnings of names, the other at the rest of them and adds a finding.
+  constexpr std::size_t kMany = 20'000;
+  in_parallel(2, checkpoint->tensors.size() < kMany ? 1 : limits.threads, [&](std::size_t i, std::size_t) {
+    if (i == 0) checkpoint->sections = model::find_sections(*checkpoint);
+    else model::note_wrappers(*checkpoint);
+  });
   return *std::move(checkpoint);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/plain_text.hpp"
+#include "base/same_text.hpp"
 #include "formats/safetensors_header.hpp"
 
 namespace assay::formats::safetensors {
@@ -91,6 +92,20 @@ class Scanner {
     if (!literal("\"") || !plain_text(claim.name) || !literal(":")) return false;
     if (claim.name == "__metadata__") return metadata();
     claim.at = base_ + static_cast<std::uint64_t>(p_ - begin_);
+    if (!kind(claim) || !number(claim.begin) || !literal(",") || !number(claim.end) || !literal("]}")) return false;
+    layout_.add(claim, last_dtype_);
+    return true;
+  }
+
+  /// Dtype and shape, to where the numbers of data_offsets begin. Neighbours are often spelled alike up to there.
+  bool kind(Claim& claim) {
+    const char* from = p_;
+    if (!last_kind_.empty() && begins_with({p_, static_cast<std::size_t>(end_ - p_)}, last_kind_)) {
+      p_ += last_kind_.size();
+      claim.dtype = last_dtype_name_;
+      claim.shape = last_shape_;
+      return true;
+    }
     std::array<std::uint64_t, kMaxRank> shape;
     std::size_t rank = 0;
     if (!literal("{\"dtype\":\"") || !plain_text(claim.dtype) || !literal(",\"shape\":[")) return false;
@@ -100,8 +115,7 @@ class Scanner {
       } while (literal(","));
       if (!literal("]")) return false;
     }
-    if (!literal(",\"data_offsets\":[") || !number(claim.begin) || !literal(",") || !number(claim.end) || !literal("]}")) return false;
-    // Neighbours are often of one shape.
+    if (!literal(",\"data_offsets\":[")) return false;
     if (!std::ranges::equal(last_shape_, std::span(shape.data(), rank))) last_shape_ = arena_.numbers({shape.data(), rank});
     claim.shape = last_shape_;
     if (claim.dtype != last_dtype_name_) {
@@ -109,7 +123,7 @@ class Scanner {
       last_dtype_ = dtype.value_or(DType::unknown);
       last_dtype_name_ = claim.dtype;
     }
-    layout_.add(claim, last_dtype_);
+    last_kind_ = {from, static_cast<std::size_t>(p_ - from)};
     return true;
   }
 
@@ -140,6 +154,7 @@ class Scanner {
   Layout& layout_;
   std::size_t max_rank_;
   bool seen_metadata_ = false;
+  std::string_view last_kind_;  // as the entry before spells it
   std::span<const std::uint64_t> last_shape_;
   std::string_view last_dtype_name_;
   DType last_dtype_ = DType::unknown;

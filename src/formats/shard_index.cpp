@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/plain_text.hpp"
+#include "base/same_text.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/json.hpp"
@@ -29,19 +30,28 @@ class Collector {
       const auto fresh = static_cast<std::uint32_t>(index_.files.size());
       const std::uint32_t known = table_.insert(file, fresh, [this](std::uint32_t i) { return index_.files[i]; });
       last_ = known == kNone ? fresh : known;
-      if (known == kNone) index_.files.push_back(file);
+      if (known == kNone) {
+        index_.files.push_back(file);
+        index_.first.push_back(static_cast<std::uint32_t>(index_.entries.size()));
+        last_of_file_.push_back(kNone);
+      }
     }
     add_to_last(tensor);
   }
   /// A tensor in the file of the one before.
-  void add_to_last(std::string_view tensor) { index_.entries.push_back({tensor, last_}); }
+  void add_to_last(std::string_view tensor) {
+    const std::uint32_t before = std::exchange(last_of_file_[last_], static_cast<std::uint32_t>(index_.entries.size()));
+    if (before != kNone) index_.entries[before].next = last_of_file_[last_];
+    index_.entries.push_back({tensor, last_});
+  }
   void reserve(std::size_t entries) { index_.entries.reserve(entries); }
   std::size_t size() const { return index_.entries.size(); }
 
  private:
   ShardIndex& index_;
   NameTable table_;
-  std::uint32_t last_ = 0;
+  std::uint32_t last_ = 0;                   // the file of the entry before
+  std::vector<std::uint32_t> last_of_file_;  // by file: its last entry
 };
 
 /// Reads the plain spelling: texts of printable ASCII without escapes, metadata of plain numbers and texts, no other keys.
@@ -111,7 +121,7 @@ class IndexScanner {
       if (stop == end_ || *stop != '"') return false;
       const std::string_view tensor(p_, static_cast<std::size_t>(stop - p_));
       if (collector_.size() == kFirstEntries) make_room(from);
-      if (!between.empty() && std::string_view(stop, static_cast<std::size_t>(end_ - stop)).starts_with(between)) {
+      if (!between.empty() && begins_with({stop, static_cast<std::size_t>(end_ - stop)}, between)) {
         collector_.add_to_last(tensor);
         p_ = stop + between.size();
         continue;
@@ -217,6 +227,18 @@ Result<ShardIndex> parse_index(ByteView text, const Limits& limits) {
 }
 
 }  // namespace detail
+
+std::vector<std::uint32_t> follow_index(const ShardIndex& index, std::uint32_t file, std::span<const Tensor> tensors) {
+  std::vector<std::uint32_t> followed;
+  followed.reserve(tensors.size());
+  std::uint32_t entry = index.first[file];
+  for (const Tensor& tensor : tensors) {
+    if (entry == kNone || !same_text(index.entries[entry].tensor, tensor.name)) break;
+    followed.push_back(entry);
+    entry = index.entries[entry].next;
+  }
+  return followed;
+}
 
 IndexNames::IndexNames(const ShardIndex& index) : index_(index) {
   const auto& entries = index.entries;

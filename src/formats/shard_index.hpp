@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +19,20 @@ namespace assay::formats {
 struct ShardIndex {
   struct Entry {
     std::string_view tensor;
-    std::uint32_t file;  ///< into `files`
+    std::uint32_t file;          ///< into `files`
+    std::uint32_t next = kNone;  ///< the next entry of the same file
   };
   std::vector<std::string_view> files;  ///< distinct, in the order first named
+  std::vector<std::uint32_t> first;     ///< by file: its first entry
   std::vector<Entry> entries;           ///< in the order written
   std::optional<double> total_size;     ///< bytes; some writers give a float
   std::optional<double> total_parameters;
   std::shared_ptr<Arena> arena;  ///< what the texts live in
 };
+
+/// The entries of a shard's first tensors: as many as the index maps to this file in the shard's own order, which is nearly always all.
+/// Nothing but their texts is compared. Each is an entry of its own, though not the only one of its name where names are there twice.
+std::vector<std::uint32_t> follow_index(const ShardIndex& index, std::uint32_t file, std::span<const Tensor> tensors);
 
 /// Finds an index's entries by name. Most indexes are sorted, and most shards list their tensors in the same order.
 class IndexNames {

@@ -11,10 +11,11 @@
 
 #include "base/arena.hpp"
 #include "base/arith.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/name_table.hpp"
-#include "model/naming.hpp"
+#include "formats/shard_saves.hpp"
 
 namespace assay::formats {
 
@@ -52,22 +53,30 @@ class Merger {
     std::optional<Finding> fault = {};  // why a broken one cannot be read
   };
 
-  Result<void> open_shard(std::uint32_t shard);
-  void absorb(Checkpoint&& part, std::uint32_t shard);
+  /// A shard that was opened, on any thread.
+  struct Part {
+    Result<Checkpoint> opened;
+    std::vector<std::uint32_t> entries = {};  // its first tensors' in the index, as far as both are in one order
+    std::uint64_t bytes = 0;                  // of its tensors
+  };
+
+  void find_promised();
+  Part open_shard(const Shard& shard, std::uint32_t file) const;
+  Result<void> take_shard(std::uint32_t shard, Part&& part);
+  void join_index();
+  void absorb(Part&& part, std::uint32_t shard);
   void absorb_metadata(const Checkpoint& part);
   Result<void> find_copies();
   Result<void> report_copy(std::uint32_t winner, std::uint32_t loser);
   Result<std::string> compare_copies(const Tensor& a, const Tensor& b);
   void drop_losers();
-  void read_index();
   void compare_with_index();
   void report_shards();
   void report_fault(Shard& shard, std::string_view lost, std::vector<Fact> facts);
   void report_numbering();
   void report_total();
   void report_parameters();
-  void report_other_save();
-  std::uint64_t tensor_bytes(const Tensor& tensor) const;
+  std::uint32_t file_of(std::uint32_t entry) const;
   Error nothing_opened();
 
   const FileSet& files_;
@@ -77,24 +86,46 @@ class Merger {
   std::vector<Shard> shards_;
   std::vector<std::uint32_t> shard_of_tensor_;  // by index into set_.tensors
   std::vector<std::uint32_t> promised_;         // by index file: the shard
+  std::vector<std::uint32_t> file_of_shard_;    // the other way round
   std::optional<IndexNames> entries_;
-  std::vector<std::uint32_t> file_of_entry_;    // of a name that is there twice, the first entry has the last one's, as in Python
-  std::vector<std::uint32_t> entry_of_tensor_;  // its entry in the index, or kNone
-  std::vector<bool> lost_;                      // by tensor: another copy counts
+  std::map<std::uint32_t, std::uint32_t> last_file_;  // of an entry whose name is there again: the last one's file, which counts in Python
+  std::vector<std::uint32_t> entry_of_tensor_;        // its entry in the index, or kNone
+  std::uint64_t followed_ = 0;                        // tensors that stand where the index says, each by an entry of its own
+  std::vector<bool> lost_;                            // by tensor: another copy counts
   std::set<std::tuple<std::string_view, MetadataEntry::Kind, std::string_view>> metadata_;
   std::optional<Error> first_error_;
   std::uint64_t compared_ = 0;
   std::uint64_t bytes_ = 0;  // of all tensors
 };
 
+std::uint64_t tensor_bytes(const Checkpoint& checkpoint, const Tensor& tensor) {
+  if (tensor.dtype == DType::unknown && tensor.storage != kNone) return checkpoint.storages[tensor.storage].nbytes;
+  return tensor.nbytes();
+}
+
 Result<Checkpoint> Merger::run() {
   for (const std::string& name : plan_.shards) shards_.push_back({.name = name, .lost = {}, .unlisted = {}});
-  read_index();
-  for (std::uint32_t i = 0; i < shards_.size(); ++i) ASSAY_CHECK(open_shard(i));
+  find_promised();
+  std::vector<std::optional<Part>> parts(shards_.size());
+  Result<void> done;
+  const auto make = [&](std::size_t i) { parts[i] = open_shard(shards_[i], plan_.index ? file_of_shard_[i] : kNone); };
+  const auto take = [&](std::size_t i) {
+    done = take_shard(static_cast<std::uint32_t>(i), *std::exchange(parts[i], std::nullopt));
+    return done.has_value();
+  };
+  // The names of the index are sorted out while the first shards are opened.
+  in_order(shards_.size(), limits_.threads, make, take, [&] {
+    if (plan_.index) entries_.emplace(*plan_.index);
+  });
+  ASSAY_CHECK(std::move(done));
   if (set_.files.empty()) return fail(nothing_opened());
-  ASSAY_CHECK(find_copies());
-  drop_losers();
-  if (plan_.index) compare_with_index();
+  join_index();
+  const bool as_promised = plan_.index && followed_ == set_.tensors.size() && followed_ == plan_.index->entries.size();
+  if (!as_promised) {
+    ASSAY_CHECK(find_copies());
+    drop_losers();
+    if (plan_.index) compare_with_index();
+  }
   report_shards();
   if (plan_.numbering) report_numbering();
   report_total();
@@ -102,43 +133,68 @@ Result<Checkpoint> Merger::run() {
   return std::move(set_);
 }
 
-void Merger::read_index() {
+void Merger::find_promised() {
   if (!plan_.index) return;
   const ShardIndex& index = *plan_.index;
   std::map<std::string_view, std::uint32_t> shards;
   for (std::uint32_t i = 0; i < shards_.size(); ++i) shards.emplace(shards_[i].name, i);
-  for (const std::string_view file : index.files) promised_.push_back(shards.at(file));
-  entries_.emplace(index);
-  for (const ShardIndex::Entry& entry : index.entries) file_of_entry_.push_back(entry.file);
-  Names twice;
-  for (const std::uint32_t entry : entries_->repeated()) {
-    twice.add(index.entries[entry].tensor);
-    file_of_entry_[entries_->find(index.entries[entry].tensor)] = index.entries[entry].file;
+  file_of_shard_.resize(shards_.size(), kNone);
+  for (const std::string_view file : index.files) {
+    file_of_shard_[shards.at(file)] = static_cast<std::uint32_t>(promised_.size());
+    promised_.push_back(shards.at(file));
   }
   set_.tensors.reserve(index.entries.size());
   set_.storages.reserve(index.entries.size());
   entry_of_tensor_.reserve(index.entries.size());
-  if (twice.count == 0) return;
-  Finding finding(Code::duplicate_name,
-                  concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice, and the last counts: ", twice.shown()),
-                  Where{.file = plan_.index_name});
-  finding.severity = Severity::warning;
-  set_.add(std::move(finding));
 }
 
-Result<void> Merger::open_shard(std::uint32_t index) {
-  Shard& shard = shards_[index];
-  if (leaves_folder(shard.name)) {
-    shard.state = State::escaping;
-    return {};
+/// Finds the entries of tensors that do not stand in the index's own order.
+void Merger::join_index() {
+  if (!plan_.index) return;
+  const ShardIndex& index = *plan_.index;
+  Names twice;
+  for (const std::uint32_t entry : entries_->repeated()) {
+    twice.add(index.entries[entry].tensor);
+    last_file_[entries_->find(index.entries[entry].tensor)] = index.entries[entry].file;
   }
+  if (twice.count != 0) {
+    Finding finding(Code::duplicate_name,
+                    concat("the index names ", counted(twice.count, "tensor", "tensors"), " twice, and the last counts: ", twice.shown()),
+                    Where{.file = plan_.index_name});
+    finding.severity = Severity::warning;
+    set_.findings.add_first(std::move(finding));
+    // Of names that are there twice the first entry is meant.
+    std::ranges::fill(entry_of_tensor_, kNone);
+    followed_ = 0;
+  }
+  if (followed_ == set_.tensors.size()) return;
+  for (std::size_t i = 0; i < entry_of_tensor_.size(); ++i)
+    if (entry_of_tensor_[i] == kNone) entry_of_tensor_[i] = entries_->find(set_.tensors[i].name);
+}
+
+std::uint32_t Merger::file_of(std::uint32_t entry) const {
+  const auto last = last_file_.find(entry);
+  return last == last_file_.end() ? plan_.index->entries[entry].file : last->second;
+}
+
+Merger::Part Merger::open_shard(const Shard& shard, std::uint32_t file) const {
+  if (leaves_folder(shard.name)) return {fail(Code::path_escapes, "")};
   auto source = files_.open(shard.name);
-  auto part = source ? open_single(files_, shard.name, *std::move(source), limits_) : Result<Checkpoint>(fail(std::move(source).error()));
-  if (part) {
-    absorb(*std::move(part), index);
+  if (!source) return {fail(std::move(source).error())};
+  Part part{open_single(files_, shard.name, *std::move(source), limits_)};
+  if (!part.opened) return part;
+  if (file != kNone) part.entries = follow_index(*plan_.index, file, part.opened->tensors);
+  for (const Tensor& tensor : part.opened->tensors) part.bytes += tensor_bytes(*part.opened, tensor);
+  return part;
+}
+
+Result<void> Merger::take_shard(std::uint32_t index, Part&& part) {
+  Shard& shard = shards_[index];
+  if (part.opened) {
+    absorb(std::move(part), index);
     return {};
   }
-  Error error = std::move(part).error().in_file(shard.name);
+  Error error = std::move(part.opened).error().in_file(shard.name);
   if (error.code() == Code::need_range) return fail(std::move(error));
   shard.state = error.code() == Code::no_such_file ? State::missing : error.code() == Code::path_escapes ? State::escaping : State::broken;
   if (shard.state != State::broken) return {};
@@ -153,7 +209,8 @@ Result<void> Merger::open_shard(std::uint32_t index) {
   return {};
 }
 
-void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
+void Merger::absorb(Part&& opened, std::uint32_t shard) {
+  Checkpoint part = *std::move(opened.opened);
   const auto file_base = static_cast<std::uint32_t>(set_.files.size());
   const auto storage_base = static_cast<std::uint32_t>(set_.storages.size());
   const auto quantizer_base = static_cast<std::uint32_t>(set_.quantizers.size());
@@ -175,8 +232,10 @@ void Merger::absorb(Checkpoint&& part, std::uint32_t shard) {
   }
   set_.tensors.insert(set_.tensors.end(), part.tensors.begin(), part.tensors.end());
   shard_of_tensor_.insert(shard_of_tensor_.end(), part.tensors.size(), shard);
-  // Now, while the names are at hand in the processor's caches.
-  for (const Tensor& tensor : part.tensors) entry_of_tensor_.push_back(entries_ ? entries_->find(tensor.name) : kNone);
+  entry_of_tensor_.insert(entry_of_tensor_.end(), opened.entries.begin(), opened.entries.end());
+  entry_of_tensor_.resize(set_.tensors.size(), kNone);
+  followed_ += opened.entries.size();
+  bytes_ += opened.bytes;
   for (Quantizer& quantizer : part.quantizers) {
     for (Tensor* const tensor : {&quantizer.scales, &quantizer.zero_points})
       if (tensor->storage != kNone) tensor->storage += storage_base;
@@ -222,11 +281,6 @@ Error Merger::nothing_opened() {
   return error;
 }
 
-std::uint64_t Merger::tensor_bytes(const Tensor& tensor) const {
-  if (tensor.dtype == DType::unknown && tensor.storage != kNone) return set_.storages[tensor.storage].nbytes;
-  return tensor.nbytes();
-}
-
 /// Tensors that several shards hold. Two of one name within one shard are that shard's own fault and stay.
 Result<void> Merger::find_copies() {
   lost_.assign(set_.tensors.size(), false);
@@ -240,7 +294,7 @@ Result<void> Merger::find_copies() {
                                                : names.insert(name, i, [this](std::uint32_t t) { return set_.tensors[t].name; });
     if (first == kNone || shard_of_tensor_[first] == shard_of_tensor_[i]) continue;
     const std::uint32_t best = winners.contains(first) ? winners[first] : first;
-    const bool promised_here = entry != kNone && promised_[file_of_entry_[entry]] == shard_of_tensor_[i];
+    const bool promised_here = entry != kNone && promised_[file_of(entry)] == shard_of_tensor_[i];
     const std::uint32_t winner = promised_here ? i : best, loser = promised_here ? best : i;
     winners[first] = winner;
     lost_[loser] = true;
@@ -284,7 +338,10 @@ void Merger::drop_losers() {
   std::size_t kept = 0;
   std::vector<std::uint32_t> moved(set_.storages.size(), kNone);
   for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
-    if (lost_[i]) continue;
+    if (lost_[i]) {
+      bytes_ -= tensor_bytes(set_, set_.tensors[i]);
+      continue;
+    }
     set_.tensors[kept] = set_.tensors[i];
     shard_of_tensor_[kept] = shard_of_tensor_[i];
     entry_of_tensor_[kept++] = entry_of_tensor_[i];
@@ -315,7 +372,7 @@ void Merger::compare_with_index() {
       continue;
     }
     found[entry] = true;
-    const Shard& promised = shards_[promised_[file_of_entry_[entry]]];
+    const Shard& promised = shards_[promised_[file_of(entry)]];
     if (&promised == &shards_[holder]) continue;
     set_.add(Finding(
         Code::wrong_shard,
@@ -325,7 +382,7 @@ void Merger::compare_with_index() {
   }
   for (std::uint32_t i = 0; i < index.entries.size(); ++i) {
     if (found[i] || entries_->find(index.entries[i].tensor) != i) continue;
-    Shard& promised = shards_[promised_[file_of_entry_[i]]];
+    Shard& promised = shards_[promised_[file_of(i)]];
     promised.lost.add(index.entries[i].tensor);
     if (promised.state == State::opened)
       set_.add(Finding(
@@ -336,7 +393,6 @@ void Merger::compare_with_index() {
 }
 
 void Merger::report_shards() {
-  for (const Tensor& tensor : set_.tensors) bytes_ += tensor_bytes(tensor);
   const auto unread = std::ranges::count_if(shards_, [](const Shard& shard) { return shard.state != State::opened; });
   const double total = plan_.index && plan_.index->total_size ? *plan_.index->total_size : 0;
   // What one shard held is known when it alone is not there.
@@ -404,16 +460,16 @@ void Merger::report_total() {
   report_parameters();
   if (!plan_.index->total_size) return;
   const double total = *plan_.index->total_size;
+  if (total == static_cast<double>(bytes_)) return;
   std::uint64_t storages = 0;
   for (const Storage& storage : set_.storages) storages += storage.nbytes;
-  // Writers count ties once or twice.
-  if (total == static_cast<double>(bytes_) || total == static_cast<double>(storages)) return;
+  if (total == static_cast<double>(storages)) return;  // ties counted once
   const bool whole = total >= 0 && total < 1e18;
   set_.add(Finding(Code::total_size_mismatch,
                    concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(total)) : std::string("an impossible number of"),
                           " bytes in all, the tensors have ", grouped(bytes_)),
                    Where{.file = plan_.index_name}, {{"expected", total}, {"found", bytes_}}));
-  report_other_save();
+  for (Finding& finding : find_other_saves(set_, shard_of_tensor_, plan_.shards)) set_.add(std::move(finding));
 }
 
 /// Buffers are no parameters, and writers count ties once or twice; packed formats hold several parameters an element.
@@ -431,46 +487,6 @@ void Merger::report_parameters() {
                    concat("the index says ", whole ? grouped(static_cast<std::uint64_t>(said)) : std::string("an impossible number of"),
                           " parameters in all, the tensors have ", grouped(elements), " elements"),
                    Where{.file = plan_.index_name}, {{"expected", said}, {"found", elements}}));
-}
-
-/// Where the sizes do not add up, a shard whose tensors are unlike those of the same names in all other shards is to blame.
-void Merger::report_other_save() {
-  using Kind = std::pair<DType, std::vector<std::uint64_t>>;
-  std::map<std::string, std::map<Kind, std::set<std::uint32_t>>> roles;  // by numberless name: the shards that hold it so
-  for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
-    const Tensor& tensor = set_.tensors[i];
-    roles[model::numberless(tensor.name)][{tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}}].insert(shard_of_tensor_[i]);
-  }
-  struct Blame {
-    std::uint64_t shared = 0, unlike = 0;
-    std::string example;
-  };
-  std::vector<Blame> blame(shards_.size());
-  for (const auto& [role, kinds] : roles) {
-    std::set<std::uint32_t> holders;
-    for (const auto& [kind, shards] : kinds) holders.insert(shards.begin(), shards.end());
-    if (holders.size() < 2) continue;
-    const auto usual = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second.size(); });
-    for (const std::uint32_t shard : holders) {
-      ++blame[shard].shared;
-      if (usual->second.contains(shard)) continue;
-      const auto own = std::ranges::find_if(kinds, [&](const auto& kind) { return kind.second.contains(shard); });
-      if (blame[shard].unlike++ == 0)
-        blame[shard].example = concat(quote(role), " is ", dtype_name(own->first.first), ' ', bracketed(own->first.second), ", elsewhere ",
-                                      dtype_name(usual->first.first), ' ', bracketed(usual->first.second));
-    }
-  }
-  const auto is_odd = [](const Blame& b) { return b.unlike * 2 > b.shared; };
-  if (std::ranges::count_if(blame, is_odd) * 2 > static_cast<std::ptrdiff_t>(blame.size())) return;
-  for (std::size_t i = 0; i < blame.size(); ++i) {
-    if (!is_odd(blame[i])) continue;
-    Finding finding(Code::wrong_shard,
-                    concat(quote(shards_[i].name), " is of another save than the other files: ", blame[i].example,
-                           blame[i].unlike > 1 ? concat(", and so are ", blame[i].unlike - 1, " more kinds of tensors") : std::string()),
-                    Where{.file = std::string(shards_[i].name)});
-    finding.severity = Severity::warning;
-    set_.add(std::move(finding));
-  }
 }
 
 }  // namespace

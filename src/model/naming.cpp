@@ -9,6 +9,7 @@
 #endif
 
 #include "base/arith.hpp"
+#include "base/same_text.hpp"
 #include "base/text.hpp"
 
 namespace assay::model {
@@ -160,10 +161,12 @@ std::vector<Section> find_sections(const Checkpoint& checkpoint) {
       std::ranges::any_of(checkpoint.metadata, [](const MetadataEntry& e) { return e.key.starts_with("param_groups"); });
   bool training = false;
   std::vector<Guess> guesses(checkpoint.tensors.size());
-  std::string_view before;  // the first two segments and their dots
+  std::string_view before;            // the first two segments and their dots
+  constexpr std::size_t kAhead = 16;  // names are far apart in a header
   for (std::size_t i = 0; i < guesses.size(); ++i) {
+    if (i + kAhead < guesses.size()) __builtin_prefetch(checkpoint.tensors[i + kAhead].name.data());
     std::string_view rest = checkpoint.tensors[i].name;
-    if (!before.empty() && rest.starts_with(before)) {
+    if (!before.empty() && begins_with(rest, before)) {
       guesses[i] = guesses[i - 1];
       continue;
     }

@@ -158,6 +158,32 @@ TEST(Outline, NamesTheExpertThatIsMissing) {
   EXPECT_EQ(drawn(whole_expert), (Lines{"layers x4 [31]", "  experts x8 31/32 experts -2.7 [31]", "    w [31]"}));
 }
 
+/// Repeats that hold the same are looked at once, also where some places are to be named.
+TEST(Outline, NamesAFewOfVeryMany) {
+  Checkpoint checkpoint = checkpoint_of({});
+  for (int layer = 0; layer < 40; ++layer)
+    for (int expert = 0; expert < 30; ++expert)
+      for (const char* part : {"w1", "w2"}) {
+        if ((layer == 7 && expert == 29) || (layer == 31 && expert == 3)) continue;
+        if (expert == 12 && layer >= 20 && layer < 23 && part[1] == '2') continue;
+        add_tensor(checkpoint, concat("layers.", layer, ".experts.", expert, ".", part));
+      }
+  EXPECT_EQ(drawn(checkpoint), (Lines{"layers x40 [2393]", "  experts x30 1198/1200 layers -7.29 -31.3 [2393]", "    w1 [1198]",
+                                      "    w2 1195/1198 experts -20.12 -21.12 -22.12 [1195]"}));
+}
+
+TEST(Outline, SumsSharesThatDifferAmongEqualShapes) {
+  Checkpoint checkpoint = checkpoint_of({});
+  for (int i = 0; i < 50; ++i) add_tensor(checkpoint, concat("blocks.", i, ".w"));
+  for (std::size_t i = 20; i < 35; ++i) checkpoint.tensors[i].storage = checkpoint.tensors[3].storage;  // tied: counted once
+  const Summary summary = summarize(checkpoint);
+  const Outline outline = analysis::outline(checkpoint, summary, NameTree(checkpoint.tensors));
+  EXPECT_EQ(outline.nodes[0].tensors, 50u);
+  EXPECT_EQ(outline.nodes[0].parameters, summary.parameters);
+  EXPECT_EQ(outline.nodes[0].bytes, summary.tensor_bytes);
+  EXPECT_EQ(summary.ties.size(), 15u);
+}
+
 TEST(Outline, TellsDtypesAndShapesApart) {
   Checkpoint checkpoint = checkpoint_of({});
   for (int i = 0; i < 6; ++i) {

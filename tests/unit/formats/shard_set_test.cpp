@@ -412,10 +412,35 @@ TEST(ShardSet, RangesLeadToTheSameSet) {
   EXPECT_EQ(describe(opened), describe(open_files(files, "")));
 }
 
+TEST(ShardSet, AnyNumberOfThreadsGivesTheSame) {
+  Files files;
+  std::string map;
+  const auto name = [](int i) { return concat("model-000", i < 10 ? "0" : "", i, "-of-00020.safetensors"); };
+  for (int i = 1; i <= 20; ++i) {
+    const std::string own = concat("l.", i, ".a"), second = concat("l.", i, ".b"), moved = concat("m.", i % 7);
+    std::string file = shard({own, second, moved});  // the m. are in several shards
+    if (i == 5) file.resize(file.size() - 5);
+    if (i == 9) file = "not weights";
+    if (i != 13) files.push_back({name(i), std::move(file)});
+    // Promised in another order than they stand in, some elsewhere, some twice.
+    map += concat(map.empty() ? "" : ", ", '"', second, "\": \"", name(i == 3 ? 4 : i), "\", \"", own, "\": \"", name(i), "\"");
+    if (i % 6 == 0) map += concat(", \"", moved, "\": \"", name(i), "\"");
+  }
+  files.push_back({kIndex, concat("{\"metadata\": {\"total_size\": 200}, \"weight_map\": {", map, "}}")});
+  const auto one = open_files(files, "", {.threads = 1});
+  ASSERT_TRUE(one) << describe(one);
+  EXPECT_TRUE(one->findings.has(Code::bad_shard));
+  EXPECT_TRUE(one->findings.has(Code::missing_shard));
+  EXPECT_TRUE(one->findings.has(Code::wrong_shard));
+  EXPECT_TRUE(one->findings.has(Code::duplicate_tensor));
+  for (const std::uint32_t threads : {2u, 3u, 8u, 64u})
+    EXPECT_EQ(describe(open_files(files, "", {.threads = threads})), describe(one)) << threads;
+}
+
 TEST(ShardIndex, ScannerAndExactReaderAgree) {
   const auto text_of = [](const formats::ShardIndex& index) {
     std::string out = index.total_size ? concat(static_cast<std::int64_t>(*index.total_size)) : "none";
-    for (const auto& [tensor, file] : index.entries) out += concat(' ', quote(tensor), '@', quote(index.files[file]));
+    for (const auto& entry : index.entries) out += concat(' ', quote(entry.tensor), '@', quote(index.files[entry.file]), '>', entry.next);
     return out;
   };
   const std::string good =
