@@ -132,8 +132,18 @@ void Meter::add(const kernels::Runs& codes, std::size_t n) {
   std::size_t in_rows = 0;
   for (const std::size_t* count = codes.counts; in_rows < n && *count % kernels::kRunStep == 0; ++count) in_rows += *count;
   if (in_rows >= n) return add_block(block);
-  const std::byte *at = join(block), *ahead = at;
-  add_block({{&at, &n, &ahead}, n, at});
+  // From a copy, cut where rows end, so that memory is still asked for what comes after.
+  const std::byte* joined = join(block);
+  begins_.clear();
+  counts_.clear();
+  for (std::size_t done = 0, cut = 0, i = 0; done < n; ++i) {
+    done += codes.counts[i];
+    const std::size_t next = done < n ? done / kernels::kRunStep * kernels::kRunStep : n;
+    begins_.push_back(joined + cut * width_);
+    counts_.push_back(next - cut);
+    cut = next;
+  }
+  add_block({{begins_.data(), counts_.data(), codes.ahead}, n, joined});
 }
 
 Tally Meter::tally() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "analysis/kernels/kernels.hpp"
 #include "analysis/moments.hpp"
@@ -79,6 +80,8 @@ class Meter {
   Way last_ = Way::tame;
   double scale_ = 1;  // of the last scaled block
   std::unique_ptr<std::byte[]> joined_;
+  std::vector<const std::byte*> begins_;  // of runs in it
+  std::vector<std::size_t> counts_;
   Tally done_;
   Group pivoted_, scaled_;
 };

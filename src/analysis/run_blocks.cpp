@@ -44,7 +44,9 @@ void RunBlocks::for_each(const values::MappedRuns& runs, std::uint64_t first, st
                          const std::function<void(const kernels::Runs&, std::size_t)>& fn) {
   const std::size_t size = runs.element_bytes(), block = Meter::kBlockBytes / size, codes = runs.element_codes();
   const std::size_t piece = std::min(static_cast<std::size_t>(std::min<std::uint64_t>(runs.length(), block)), kPieceBytes / size);
-  const std::size_t later = std::max<std::size_t>(kernels::kAheadBytes / (piece * size), 1);  // pieces
+  // A block of runs that are no whole rows is copied before it is measured, so the next one is asked for meanwhile.
+  const bool rows = runs.length() * codes % kernels::kRunStep == 0;
+  const std::size_t later = std::max<std::size_t>((rows ? kernels::kAheadBytes : Meter::kBlockBytes) / (piece * size), 1);  // pieces
   for (std::uint64_t done = 0, now; done < count; done += now) {
     now = std::min<std::uint64_t>(kBlocks * block, count - done);
     begins_.clear();

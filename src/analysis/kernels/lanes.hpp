@@ -188,11 +188,12 @@ struct Place {
 
   /// On to the next run at the end of one. Precondition: there are codes left.
   void settle() {
-    if (left > 0) return;
-    ++number;
-    p = codes->begins[number];
-    ahead = codes->ahead[number];
-    left = codes->counts[number];
+    while (left == 0) {
+      ++number;
+      p = codes->begins[number];
+      ahead = codes->ahead[number];
+      left = codes->counts[number];
+    }
   }
   void pass(std::size_t n, std::size_t width) {
     p += n * width;
