@@ -42,6 +42,13 @@ test('findings of all documents, each once, the gravest first', () => {
   assert.deepEqual(found, [damage, note]);
   assert.ok(isAbout(damage, 'y') && !isAbout(damage, 'z') && !isAbout(note, 'y'));
 });
+test('what a sample showed gives way to the checkup of all values', () => {
+  const guess: Finding = { severity: 'warning', code: 'zero-tail', message: 'seems', sampled: true };
+  const known: Finding = { severity: 'warning', code: 'nan', message: 'has 2' };
+  const looked = { ...document([guess]), exact: false };
+  assert.equal(knownFindings(document([guess]), new Map([['doctor', looked]])).length, 1);
+  assert.deepEqual(knownFindings(document([guess]), new Map([['doctor', document([known])]])), [known]);
+});
 
 test('the worst verdict of several files, and what would run in words', () => {
   const scan = (verdict: string, more: object = {}): Document => ({ schema: 'assay.scan/1', complete: true, findings: [], verdict, status: 'complete', calls: [], imports: [], ...more });

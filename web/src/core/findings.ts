@@ -4,11 +4,14 @@ import type { Document, Finding, Severity } from './protocol.js';
 
 const RANK: Record<Severity, number> = { danger: 0, damage: 1, warning: 2, note: 3 };
 
-/** Each finding once, the gravest first. Documents repeat what opening found. */
+/** Each finding once, the gravest first. Documents repeat what opening found. What a sample showed gives way to the checkup of all values. */
 export function knownFindings(info: Document, reports: ReadonlyMap<string, Document>): Finding[] {
   const seen = new Map<string, Finding>();
+  const doctor = reports.get('doctor');
+  const examined = doctor !== undefined && doctor['exact'] !== false;
   for (const document of [info, ...reports.values()])
     for (const finding of document.findings) {
+      if (examined && finding['sampled'] === true) continue;
       const key = JSON.stringify([finding.code, finding.file, finding.tensor, finding.offset, finding.message]);
       if (!seen.has(key)) seen.set(key, finding);
     }
