@@ -55,6 +55,8 @@ Result<bool> Scanner::scan_framed(const Piece& piece, Row row, ByteView head) {
     // Without tensors there are no data; what follows belongs to nobody.
     if (checked && checked->tensors == 0 && checked->header_end < size)
       ASSAY_CHECK(scan_rest(piece, row, checked->header_end, size, "behind the header"));
+    if (checked && checked->data_end && *checked->data_end < size)
+      ASSAY_CHECK(scan_rest(piece, row, *checked->data_end, size, "behind the last tensor"));
   } else if (looks_like_msgpack(head)) {
     ASSAY_TRY(const bool msgpack, scan_msgpack(piece, row));
     if (!msgpack) return false;

@@ -27,6 +27,15 @@ constexpr std::uint8_t kValueSizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kMostDimensions = 4;
 constexpr std::uint64_t kMostAlignment = std::uint64_t{1} << 30;
 
+/// Elements and bytes of a block of each type that ggml has; files of other programs have more.
+constexpr struct {
+  std::uint32_t type, elements, bytes;
+} kBlocks[] = {{0, 1, 4},      {1, 1, 2},     {2, 32, 18},    {3, 32, 20},    {6, 32, 22},    {7, 32, 24},    {8, 32, 34},
+               {9, 32, 36},    {10, 256, 84}, {11, 256, 110}, {12, 256, 144}, {13, 256, 176}, {14, 256, 210}, {15, 256, 292},
+               {16, 256, 66},  {17, 256, 74}, {18, 256, 98},  {19, 256, 50},  {20, 32, 18},   {21, 256, 110}, {22, 256, 82},
+               {23, 256, 136}, {24, 1, 1},    {25, 1, 2},     {26, 1, 4},     {27, 1, 8},     {28, 1, 8},     {29, 256, 56},
+               {30, 1, 2},     {34, 256, 54}, {35, 256, 66},  {39, 32, 17},   {40, 64, 36}};
+
 class Walker {
  public:
   explicit Walker(ByteView bytes) : in_(bytes) {}
@@ -44,6 +53,7 @@ class Walker {
   GgufFrame frame_;
   std::uint32_t version_ = 0;
   std::uint64_t alignment_ = 32, furthest_ = 0;
+  std::optional<std::uint64_t> data_ = 0;  // bytes up to the last tensor's end
   std::unordered_set<std::string> names_;
 };
 
@@ -91,10 +101,17 @@ void Walker::tensor() {
     const std::uint64_t n = version_ == 1 ? in_.u32_le("dimension") : in_.u64_le("dimension");
     elements = elements ? checked_mul(*elements, n) : elements;
   }
-  in_.u32_le("tensor type");
+  const std::uint32_t type = in_.u32_le("tensor type");
   const std::uint64_t offset = in_.u64_le("tensor offset");
   if (in_.ok() && !elements) return fail(Code::shape_overflow, concat("tensor ", quote(name), " has more elements than can be counted"));
   if (in_.ok() && elements && *elements != 0) furthest_ = std::max(furthest_, offset);
+  const auto* const block = std::ranges::find(kBlocks, type, [](const auto& row) { return row.type; });
+  if (!data_ || !elements) return;
+  // Rows are whole blocks; what is not is told by nobody who could read it.
+  if (block == std::end(kBlocks) || *elements % block->elements != 0) return data_.reset();
+  const auto bytes = checked_mul(*elements / block->elements, block->bytes);
+  const auto end = bytes ? checked_add(offset, *bytes) : std::nullopt;
+  data_ = end ? std::optional(std::max(*data_, *end)) : std::nullopt;
 }
 
 Result<GgufFrame> Walker::walk(std::uint64_t file_size) {
@@ -113,6 +130,10 @@ Result<GgufFrame> Walker::walk(std::uint64_t file_size) {
   if (tensors != 0 && furthest_ > file_size - begin)
     return assay::fail(
         Error(Code::truncated, concat("a tensor starts ", furthest_, " bytes into the data, ", file_size - begin, " are there")).at(begin));
+  if (tensors != 0 && data_ && *data_ > file_size - begin)
+    return assay::fail(
+        Error(Code::truncated, concat("the tensors need ", *data_, " bytes of data, ", file_size - begin, " are there")).at(begin));
+  if (tensors != 0 && data_) frame_.data_end = begin + *data_;
   frame_.tensors = tensors;
   frame_.header_end = in_.offset();
   return std::move(frame_);

@@ -54,9 +54,10 @@ Result<Msgpack> read_msgpack(const ByteSource& source);
 /// The header of a GGUF file.
 struct GgufFrame {
   std::uint64_t tensors = 0;
-  std::uint64_t header_end = 0;   ///< before the padding to the data
-  std::string reaching;           ///< a word of a chat template that reaches for the interpreter; "" for none
-  std::uint64_t template_at = 0;  ///< where that template is
+  std::uint64_t header_end = 0;           ///< before the padding to the data
+  std::optional<std::uint64_t> data_end;  ///< behind the last tensor; nothing where the size of a type is not known
+  std::string reaching;                   ///< a word of a chat template that reaches for the interpreter; "" for none
+  std::uint64_t template_at = 0;          ///< where that template is
 };
 /// Walks it: keys, values, tensors. Fails with what is wrong.
 Result<GgufFrame> check_gguf(const ByteSource& source, const Limits& limits);
