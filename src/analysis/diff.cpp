@@ -63,11 +63,10 @@ class Side {
   const Decoder& decoder() const { return *decoder_; }
   std::size_t raw_size() const { return reader_.raw_size(); }
 
-  /// The codes of elements [first, first + n); valid until the next call, or until a range is waited for. Those of quantised elements
-  /// are a copy: decoding them may wait.
-  Result<std::span<const std::byte>> codes(std::uint64_t first, std::size_t n) {
+  /// The codes of elements [first, first + n); valid until the next call, and where they are `in_place` until a range is waited for.
+  Result<std::span<const std::byte>> codes(std::uint64_t first, std::size_t n, bool in_place) {
     const std::size_t size = raw_size();
-    if (const auto plain = tensor().quantizer == kNone ? reader_.plain_view() : std::nullopt)
+    if (const auto plain = in_place ? reader_.plain_view() : std::nullopt)
       return plain->span().subspan(static_cast<std::size_t>(first) * size, n * size);
     scratch_.resize(n * size);
     ASSAY_CHECK(reader_.read_raw(first, n, scratch_));
@@ -186,8 +185,10 @@ class Comparer {
   };
   /// Of both sides, or of none.
   Result<Codes> codes(std::uint64_t first, std::size_t n) {
-    ASSAY_TRY(const auto a, a_.codes(first, n));
-    ASSAY_TRY(const auto b, b_.codes(first, n));
+    // Decoding quantised elements may wait for their scales: copies of both stay.
+    const bool in_place = a_.tensor().quantizer == kNone && b_.tensor().quantizer == kNone;
+    ASSAY_TRY(const auto a, a_.codes(first, n, in_place));
+    ASSAY_TRY(const auto b, b_.codes(first, n, in_place));
     return Codes{a, b};
   }
 
