@@ -176,9 +176,10 @@ std::string metadata_text(const Style& style, const MetadataEntry& entry) {
     case Kind::json:
     case Kind::object: break;
   }
-  constexpr std::size_t kLong = 400, kWidth = 60;
+  constexpr std::size_t kLong = 400, kWidth = 60, kBeginning = 40;
   if (entry.text.size() <= kLong) return shortened(style, shown_name(style, entry.text), kWidth);
-  return concat(clipped(style, shown_name(style, entry.text.substr(0, kLong)), kWidth), " (", bytes_text(style, entry.text.size()), ")");
+  return concat(clipped(style, shown_name(style, entry.text.substr(0, kLong)), kBeginning), " (", bytes_text(style, entry.text.size()),
+                ")");
 }
 
 void put_metadata(Writer& out, const Style& style, const Checkpoint& checkpoint) {

@@ -24,21 +24,21 @@ struct Sane {
   double odd_share;             // of nonzero values, from which on it is suspicious
   std::size_t least;            // nonzero values looked at
 };
-constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 3},       {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 8},
+constexpr Sane kSane[] = {{DType::f32, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 3},       {DType::bf16, 1e-20, 1e10, 1e-9, 1e6, 1e-9, 0.4, 3},
                           {DType::f16, 6.2e-5, 128, 1e-5, 512, 1.0 / 256, 0.2, 64}, {DType::f64, 1e-30, 1e20, 1e-12, 1e9, 1e-12, 0.4, 3},
-                          {DType::i64, 0, 1e12, 1, 4294967296.0, 1, 0.5, 2},        {DType::i32, 0, 16777216, 1, 65536, 1, 0.5, 3}};
+                          {DType::i64, 0, 1e12, 1, 4294967296.0, 1, 0.5, 2},        {DType::i32, 0, 16777215, 1, 65536, 1, 0.5, 3}};
 
 }  // namespace
 
 Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, TensorRole role) {
-  constexpr std::size_t kStretch = 512, kStretches = 8, kFew = 16;
+  constexpr std::size_t kStretch = 512, kStretches = 8, kFew = 16, kRound = 4;
   const auto* sane = std::find_if(std::begin(kSane), std::end(kSane), [&](const Sane& row) { return row.dtype == tensor.dtype; });
   if (sane == std::end(kSane) || role == TensorRole::state || role == TensorRole::mask) return false;
   ASSAY_TRY(const TensorReader reader, TensorReader::open(checkpoint, tensor));
   const values::Decoder& decoder = values::decoder(tensor.dtype);
   std::vector<std::byte> codes(kStretch * reader.raw_size());
   std::array<double, kStretch> as_is, other;
-  std::size_t nonzero = 0, odd = 0, large = 0, good = 0, good_if_small = 0;
+  std::size_t nonzero = 0, odd = 0, large = 0, negative = 0, good = 0, good_if_small = 0;
   const std::uint64_t step = std::max<std::uint64_t>(tensor.numel / kStretches, kStretch);
   for (std::uint64_t at = 0; at < tensor.numel; at += step) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kStretch, tensor.numel - at));
@@ -48,17 +48,19 @@ Result<bool> looks_swapped(const Checkpoint& checkpoint, const Tensor& tensor, T
     values::swap_units(part, decoder.swap_unit());
     decoder.to_f64(part.data(), n, other.data());
     for (std::size_t i = 0; i < n; ++i) {
-      if (as_is[i] == 0) continue;
+      if (as_is[i] == 0 || as_is[i] == other[i]) continue;  // the same in both orders
       ++nonzero;
       const double plain = std::abs(as_is[i]), swapped = std::abs(other[i]);
       if (!(plain >= sane->odd_below && plain <= sane->odd_above)) ++odd;
       large += !(plain <= sane->odd_above);
+      negative += as_is[i] < 0;
       if (swapped >= sane->good_from && swapped <= sane->good_to) ++good;
       if (swapped >= sane->good_from_if_small && swapped <= sane->good_to) ++good_if_small;
     }
   }
-  if (nonzero < sane->least) return false;
   if (large == 0) good = good_if_small;
+  // Few round numbers are small in the other order and without a sign, which tiny weights are not.
+  if (nonzero < sane->least) return large == 0 && negative == 0 && nonzero >= kRound && odd == nonzero && good == nonzero;
   if (nonzero < kFew) return odd == nonzero && good == nonzero;
   return static_cast<double>(odd) >= sane->odd_share * static_cast<double>(nonzero) && good * 100 >= nonzero * 99;
 }

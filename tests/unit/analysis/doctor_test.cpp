@@ -186,6 +186,13 @@ TEST(Doctor, KnowsSwappedBytes) {
   }
   EXPECT_EQ(answer(DType::f16, {256}, small.data(), 512), Said{"note subnormal"});
   EXPECT_EQ(answer(DType::f16, {256}, ones.data(), 512), Said{"warning byte-swapped"});
+  // 1, 2, 3, 4 in the other order; and numbers that are large or tiny by nature.
+  const std::uint16_t half_counts[] = {0x003c, 0x0040, 0x0042, 0x0044}, brain_counts[] = {0x803f, 0x0040, 0x4040, 0x8040};
+  EXPECT_EQ(answer(DType::f16, {2, 2}, half_counts, 8), Said{"warning byte-swapped"});
+  EXPECT_EQ(answer(DType::bf16, {2, 2}, brain_counts, 8), Said{"warning byte-swapped"});
+  const std::uint16_t large[] = {0x63d0, 0x61a8, 0x6010, 0x5ed0}, tiny_halfs[] = {0x0003, 0x0011, 0x8007, 0x0002};
+  EXPECT_EQ(answer(DType::f16, {4}, large, 8), Said{});
+  EXPECT_EQ(answer(DType::f16, {4}, tiny_halfs, 8), Said{});
 }
 
 TEST(Doctor, FindsAdaptersThatDoNothing) {
