@@ -31,6 +31,18 @@ test('what the checkup says too is told once, in its words', () => {
   // Of another tensor it is another matter.
   assert.equal(healthOf(model('exact', 3, [['doctor', document([{ ...odd, tensor: 'm.layers.5.w.weight' }])]])).grave, 2);
 });
+test('a layer that was scaled as a whole is one finding', () => {
+  const two = ['q', 'k'].flatMap((part) => names.map((name) => name.replace('.w.', `.${part}.`)));
+  const odd = (part: string): Finding => ({ severity: 'warning', code: 'odd-spread', message: part, tensor: `m.layers.3.${part}.weight` });
+  const { findings } = healthOf({
+    ...model('exact', null, [['doctor', document([odd('q'), odd('k')])]]),
+    names: { names: two, order: Uint32Array.from(two, (_, i) => i) },
+    measured: { state: 'exact', stats: two.map((name, i) => usual(i % 8, name.includes('.3.') ? { std: 0.2, absmax: 0.7 } : {})) },
+  });
+  assert.equal(findings.length, 1);
+  assert.match(findings[0]!.message, /^layer 3: all 2 of its tensors stand out/);
+  assert.deepEqual([...(findings[0]!['names'] as string[])].sort(), ['m.layers.3.k.weight', 'm.layers.3.q.weight']);
+});
 test('how far it was looked at is not overstated', () => {
   assert.deepEqual([healthOf(model('none', 3)).looked, healthOf(model('none', 3)).grave], ['headers', 0]);
   const sampled = healthOf(model('sampled', 3));

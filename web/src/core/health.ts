@@ -59,8 +59,14 @@ export function healthOf(model: Known): Health {
     const same = findings.filter(({ code }) => SAME[one.kind].includes(code));
     return one.tensors.every(({ tensor }) => same.some((finding) => isAbout(finding, nameOf.get(tensor)!)));
   };
+  // A layer that was scaled as a whole is one fault, where the checkup tells each tensor.
+  const wholes = standouts.filter(({ kind, tensors }) => kind === 'scale' && tensors.length > 1);
+  const inWhole = new Set(wholes.flatMap(({ tensors }) => tensors.map(({ tensor }) => nameOf.get(tensor)!)));
   const about = measured.state === 'sampled' ? '≈ ' : '';
-  const all = [...findings, ...standouts.filter((one) => !told(one)).map((one) => findingOf(one, nameOf, about))];
+  const all = [
+    ...findings.filter(({ code, tensor }) => !(code === 'odd-spread' && tensor !== undefined && inWhole.has(tensor))),
+    ...standouts.filter((one) => wholes.includes(one) || !told(one)).map((one) => findingOf(one, nameOf, about)),
+  ];
   const health: Health = {
     findings: gravestFirst(all),
     advice: { ...Object.fromEntries(Object.entries(WHY).map(([kind, text]) => [`unlike-other-layers-${kind}`, text])), ...((doctor?.['advice'] ?? {}) as Record<string, string>) },
