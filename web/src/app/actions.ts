@@ -78,5 +78,5 @@ export function keyOf(event: KeyboardEvent): string {
 const MAC = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? '');
 /** As people read it. */
 export function keyName(key: string): string {
-  return key.replace('mod+', MAC ? '⌘' : 'Ctrl+').replace('Escape', 'Esc').replace(/\+(\w)$/, (_, letter: string) => `+${letter.toUpperCase()}`);
+  return key.replace('mod+', MAC ? '⌘' : 'Ctrl+').replace('Escape', 'Esc').replace(/([+⌘])(\w)$/u, (_, mark: string, letter: string) => mark + letter.toUpperCase());
 }
