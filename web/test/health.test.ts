@@ -43,6 +43,14 @@ test('a layer that was scaled as a whole is one finding', () => {
   assert.match(findings[0]!.message, /^layer 3: all 2 of its tensors stand out/);
   assert.deepEqual([...(findings[0]!['names'] as string[])].sort(), ['m.layers.3.k.weight', 'm.layers.3.q.weight']);
 });
+test('few values far out are told as such, not as a spread', () => {
+  const odd: Finding = { severity: 'warning', code: 'odd-spread', message: 'spread', tensor: 'm.layers.3.w.weight' };
+  const peaked = model('exact', null, [['doctor', document([odd])]]);
+  Object.assign(peaked.measured.stats[3]!, { std: 0.053, absmax: 2.75 });
+  const { findings } = healthOf(peaked);
+  assert.equal(findings.length, 1);
+  assert.match(findings[0]!.message, /^layer 3: weight has 39 times the usual largest magnitude/);
+});
 test('how far it was looked at is not overstated', () => {
   assert.deepEqual([healthOf(model('none', 3)).looked, healthOf(model('none', 3)).grave], ['headers', 0]);
   const sampled = healthOf(model('sampled', 3));

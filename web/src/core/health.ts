@@ -31,7 +31,7 @@ const SAME: Record<Oddness, readonly string[]> = {
   'not-finite': ['nan', 'inf'],
   zero: ['all-zero', 'dead-adapter'],
   scale: ['odd-spread', 'dead-rows', 'dead-columns'],
-  peak: ['odd-spread'],
+  peak: [],
   mean: [],
 };
 
@@ -59,13 +59,13 @@ export function healthOf(model: Known): Health {
     const same = findings.filter(({ code }) => SAME[one.kind].includes(code));
     return one.tensors.every(({ tensor }) => same.some((finding) => isAbout(finding, nameOf.get(tensor)!)));
   };
-  // A layer that was scaled as a whole is one fault, where the checkup tells each tensor.
-  const wholes = standouts.filter(({ kind, tensors }) => kind === 'scale' && tensors.length > 1);
-  const inWhole = new Set(wholes.flatMap(({ tensors }) => tensors.map(({ tensor }) => nameOf.get(tensor)!)));
+  // A layer that was scaled as a whole is one fault, where the checkup tells each tensor; of few values far out it tells the spread.
+  const better = standouts.filter(({ kind, tensors }) => kind === 'peak' || (kind === 'scale' && tensors.length > 1));
+  const inBetter = new Set(better.flatMap(({ tensors }) => tensors.map(({ tensor }) => nameOf.get(tensor)!)));
   const about = measured.state === 'sampled' ? '≈ ' : '';
   const all = [
-    ...findings.filter(({ code, tensor }) => !(code === 'odd-spread' && tensor !== undefined && inWhole.has(tensor))),
-    ...standouts.filter((one) => wholes.includes(one) || !told(one)).map((one) => findingOf(one, nameOf, about)),
+    ...findings.filter(({ code, tensor }) => !(code === 'odd-spread' && tensor !== undefined && inBetter.has(tensor))),
+    ...standouts.filter((one) => better.includes(one) || !told(one)).map((one) => findingOf(one, nameOf, about)),
   ];
   const health: Health = {
     findings: gravestFirst(all),
