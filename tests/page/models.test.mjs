@@ -48,6 +48,10 @@ describe('overview', () => {
       assert.equal(await browser.evaluate(() => document.querySelector('assay-root').app.model.reports.has('doctor')), true, 'examined unasked');
       await accessible('findings');
     }
+    // What stands out is said beside the tensor too, in the same words.
+    await open(path.join(folder, 'wide.safetensors'));
+    await browser.evaluate(choose, 'model.layers.5.w.weight', 'tensor');
+    await says('assay-facts', /Findings warning 'model\.layers\.5\.w\.weight' has a standard deviation/);
     // Both layers of a copy are a click away.
     await open(path.join(folder, 'copy.safetensors'));
     await says('assay-overview', /holds the same values/);

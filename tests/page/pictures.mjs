@@ -13,7 +13,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-pictures-'));
 fs.mkdirSync(out, { recursive: true });
 
 for (const colorScheme of ['light', 'dark']) {
-  const browser = await launch('chromium', { colorScheme, width: 1000, height: 640 });
+  const browser = await launch('chromium', { colorScheme, width: 1200, height: 720 });
   const { page } = browser;
   const app = (fn, ...args) => browser.evaluate(`(...args) => (${fn})(document.querySelector('assay-root').app, ...args)`, ...args);
   const still = async () => {
@@ -41,9 +41,9 @@ for (const colorScheme of ['light', 'dark']) {
   await until(browser, () => document.querySelector('assay-root').app.model?.reports.has('doctor') && document.querySelector('assay-root').app.model.label === 'faulty.safetensors');
   await picture('overview');
   await page.getByRole('button', { name: /^model\.layers\.4\./ }).first().click();
-  await page.setViewportSize({ width: 1000, height: 940 });
+  await page.setViewportSize({ width: 1200, height: 900 });
   await picture('odd');
-  await page.setViewportSize({ width: 1000, height: 640 });
+  await page.setViewportSize({ width: 1200, height: 720 });
   await page.locator('header input[type=file]').setInputFiles(fileURLToPath(new URL('../data/torch/train.pt', import.meta.url)));
   await until(browser, () => document.querySelector('assay-root').app.model?.label === 'train.pt');
   await app((a) => a.show('bytes'));
@@ -51,25 +51,26 @@ for (const colorScheme of ['light', 'dark']) {
   await page.getByRole('button', { name: /^Check/ }).click();
   await still();
   await page.locator('assay-members summary').click();
-  await page.setViewportSize({ width: 1000, height: 860 });
+  await page.setViewportSize({ width: 1200, height: 900 });
   await picture('members');
-  await page.setViewportSize({ width: 1000, height: 640 });
+  await page.setViewportSize({ width: 1200, height: 720 });
   await page.locator('header input[type=file]').setInputFiles(planted(folder));
   await until(browser, () => document.querySelector('assay-root').app.model?.label === 'planted.safetensors');
-  await app(async (a) => {
-    const tensor = await a.engine.call('find', { model: a.model.id, name: 'model.layers.2.self_attn.v_proj.weight' });
-    await a.select(tensor);
-  });
   const other = fs.mkdtempSync(path.join(os.tmpdir(), 'assay-pictures-'));
+  await page.setViewportSize({ width: 1200, height: 900 });
   await app((a) => a.show('compare'));
   await page.locator('assay-compare input[type=file]').setInputFiles(tuned(other));
   await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-compare').pair?.parts.length === 1);
   await picture('compare');
   fs.rmSync(other, { recursive: true });
+  await app(async (a) => {
+    const tensor = await a.engine.call('find', { model: a.model.id, name: 'model.layers.2.self_attn.v_proj.weight' });
+    await a.select(tensor);
+  });
   for (const view of views.filter((id) => ['tensor', 'bytes', 'metadata'].includes(id))) {
     await app((a, id) => a.show(id), view);
     // The histogram is below the picture on a narrow page.
-    await page.setViewportSize({ width: 1000, height: view === 'tensor' ? 860 : 640 });
+    await page.setViewportSize({ width: 1200, height: view === 'tensor' ? 900 : 720 });
     await picture(view);
   }
   await app((a) => a.reportOf('doctor', 'checkup').then(() => a.show('findings')));

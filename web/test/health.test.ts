@@ -51,6 +51,12 @@ test('few values far out are told as such, not as a spread', () => {
   assert.equal(findings.length, 1);
   assert.match(findings[0]!.message, /^layer 3: weight has 39 times the usual largest magnitude/);
 });
+test('what was suspected from a part is settled by the whole checkup, not by a first look', () => {
+  const suspected: Finding = { severity: 'warning', code: 'zero-tail', message: 'seems to hold zeros only', sampled: true };
+  const of = (doctor: Document) => healthOf({ ...model('exact', null, [['doctor', doctor]]), info: document([suspected]) }).grave;
+  assert.equal(of(document([], { exact: false })), 1);
+  assert.equal(of(document([])), 0);
+});
 test('how far it was looked at is not overstated', () => {
   assert.deepEqual([healthOf(model('none', 3)).looked, healthOf(model('none', 3)).grave], ['headers', 0]);
   const sampled = healthOf(model('sampled', 3));

@@ -12,8 +12,6 @@ export const LOOKS: Record<Look, { first: string; exact: string }> = {
 /** The best answer there is. */
 export const answerTo = (model: OpenModel, look: Look): Document | undefined => model.reports.get(look) ?? model.looks.get(look);
 export const isSampled = (document: Document | undefined | null): boolean => document?.['exact'] === false;
-/** Documents to read findings from: an exact one stands for the first look at the same. */
-export const answers = ({ reports, looks }: OpenModel): ReadonlyMap<string, Document> => new Map([...looks, ...reports]);
 
 export const ask = (app: App, look: Look, sample: boolean): Promise<void> => app.reportOf(look, LOOKS[look][sample ? 'first' : 'exact'], sample);
 

@@ -273,7 +273,7 @@ export class Root extends AppElement implements Stage {
       main {
         flex: 1;
         display: grid;
-        grid-template-columns: minmax(260px, 31%) minmax(0, 1fr) minmax(220px, 23%);
+        grid-template-columns: minmax(250px, 28%) minmax(0, 1fr) minmax(200px, 21%);
         min-height: 0;
       }
       assay-tree,

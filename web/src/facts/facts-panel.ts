@@ -2,8 +2,8 @@
 // The facts of the selected tensor, from its header at once and from its values when they are asked for.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF } from '../app/app.js';
-import { answers } from '../app/looks.js';
-import { isAbout, knownFindings } from '../core/findings.js';
+import { isAbout } from '../core/findings.js';
+import { healthOf } from '../core/health.js';
 import type { Finding, SampleStats, Stats, Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -37,7 +37,7 @@ export class FactsPanel extends AppElement {
         ${tensor.offset === null ? nothing : this.fact('at byte', `${format.exact(tensor.offset)} (${format.hexOffset(tensor.offset)})`)}
         ${this.sharing(tensor)}
       </dl>
-      ${this.findings(knownFindings(model.info, answers(model)), tensor)}
+      ${this.findings(healthOf(model).findings, tensor)}
       <h3>Values</h3>
       ${tensor.readable ? (stats === null ? html`${this.approximate(tensor)}${this.offer(tensor)}` : this.numbers(stats)) : html`<p class="damage">They cannot be read: see Findings.</p>`}
     `;
