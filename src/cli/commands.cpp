@@ -219,7 +219,7 @@ constexpr Command kCommands[] = {
     {"info",
      "",
      "what a checkpoint is and holds",
-     "The default command: assay FILE is assay info FILE. Reads headers only, whatever the size of the file.",
+     "The default command: assay FILE is assay info FILE. Reads headers and the last page, whatever the size of the file.",
      kFileOnly,
      {},
      kInfoExamples,
