@@ -168,7 +168,7 @@ TEST(Outline, NamesAFewOfVeryMany) {
         if (expert == 12 && layer >= 20 && layer < 23 && part[1] == '2') continue;
         add_tensor(checkpoint, concat("layers.", layer, ".experts.", expert, ".", part));
       }
-  EXPECT_EQ(drawn(checkpoint), (Lines{"layers x40 [2393]", "  experts x30 1198/1200 layers -7.29 -31.3 [2393]", "    w1 [1198]",
+  EXPECT_EQ(drawn(checkpoint), (Lines{"layers x40 [2393]", "  experts x30 1198/1200 experts -7.29 -31.3 [2393]", "    w1 [1198]",
                                       "    w2 1195/1198 experts -20.12 -21.12 -22.12 [1195]"}));
 }
 
