@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a safetensors file in core.wasm range by range, as a page does, and reads a tensor: node wasm_smoke.mjs core.wasm
+// Opens a safetensors file in core.wasm range by range, as a page does, reads a tensor, and scans the file, which core.deferred.wasm does
+// where the core was split: node wasm_smoke.mjs core.wasm
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
-const { instance } = await WebAssembly.instantiate(fs.readFileSync(process.argv[2]), {
-  assay: { read: () => 1, watch: () => 1 },  // and nothing else: no WASI
-});
-const core = instance.exports;
+const [, , name1] = process.argv;
+const name2 = name1.replace(/\.wasm$/, '.deferred.wasm');
+const first = new WebAssembly.Module(fs.readFileSync(name1));
+const second = fs.existsSync(name2) ? new WebAssembly.Module(fs.readFileSync(name2)) : undefined;
+const early = () => assert.fail('it needs deferred code');
+const core = new WebAssembly.Instance(first, {
+  assay: { read: () => 1, watch: () => 1 }, // and nothing else: no WASI
+  deferred: Object.fromEntries(WebAssembly.Module.imports(first).filter(({ module }) => module === 'deferred').map(({ name }) => [name, early])),
+}).exports;
 core._initialize();
 
-const extra = Object.keys(core).filter((name) => !/^(assay_\w+|malloc|free|memory|_initialize)$/.test(name));
+const forSecond = new Set(second === undefined ? [] : WebAssembly.Module.imports(second).map(({ name }) => name));
+const extra = Object.keys(core).filter((name) => !/^(assay_\w+|malloc|free|memory|_initialize)$/.test(name) && !forSecond.has(name));
 assert.equal(extra.length, 0, `exports beyond the API: ${extra.slice(0, 5)}`);
 
 const view = () => new DataView(core.memory.buffer);
@@ -64,5 +71,9 @@ const values = core.malloc(16);
 untilFed(() => core.assay_tensor_read_f32(checkpoint, 0, 0n, 4, values, failed));
 assert.deepEqual([...new Float32Array(core.memory.buffer, values, 4)], [1, -2, 0.5, 65504]);
 core.assay_close(checkpoint);
+
+if (second !== undefined) new WebAssembly.Instance(second, { core });
+untilFed(() => core.assay_report_scan(files, name, out, failed));
+assert.match(string(core.assay_buffer_data(u32(out), 0)), /"verdict": "clean"/);
 core.assay_files_free(files);
 console.log('ok');

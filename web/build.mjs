@@ -35,7 +35,9 @@ const inline = {
 
 const script = (await esbuild.build({ ...options, entryPoints: [path.join(here, 'src/main.ts')], plugins: [inline] })).outputFiles[0].text.trim();
 const style = (await esbuild.build({ ...options, format: undefined, entryPoints: [path.join(here, 'src/styles.css')] })).outputFiles[0].text.trim();
-const core = zlib.gzipSync(fs.readFileSync(wasm), { level: 9 });
+const packed = (file) => (fs.existsSync(file) ? zlib.gzipSync(fs.readFileSync(file), { level: 9 }) : Buffer.alloc(0));
+const core = packed(wasm);
+const deferred = packed(wasm.replace(/\.wasm$/, '.deferred.wasm')); // there is none where the core was not split
 
 if (/<\/script|<!--/i.test(script)) throw new Error('the script would end its own element');
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
@@ -50,9 +52,9 @@ const policy = [
   "base-uri 'none'",
 ].join('; ');
 
-const parts = { CSP: policy, STYLE: style, CORE: core.toString('base64'), SCRIPT: script };
-const page = fs.readFileSync(path.join(here, 'src/index.html'), 'utf8').replace(/%(CSP|STYLE|CORE|SCRIPT)%/g, (_, name) => parts[name]);
+const parts = { CSP: policy, STYLE: style, CORE: core.toString('base64'), DEFERRED: deferred.toString('base64'), SCRIPT: script };
+const page = fs.readFileSync(path.join(here, 'src/index.html'), 'utf8').replace(/%(CSP|STYLE|CORE|DEFERRED|SCRIPT)%/g, (_, name) => parts[name]);
 fs.mkdirSync(out, { recursive: true });
 for (const name of ['index.html', 'assay.html']) fs.writeFileSync(path.join(out, name), page);
 const kb = (n) => `${(n / 1000).toFixed(0)} kB`;
-console.log(`${path.relative(process.cwd(), path.join(out, 'assay.html'))}: ${kb(page.length)}; core ${kb(core.length)} gzipped, script ${kb(script.length)}`);
+console.log(`${path.relative(process.cwd(), path.join(out, 'assay.html'))}: ${kb(page.length)}; core ${kb(core.length)} + ${kb(deferred.length)} gzipped, script ${kb(script.length)}`);

@@ -12,7 +12,9 @@ const dist = fileURLToPath(new URL('../../bindings/wasm/dist', import.meta.url))
 const TYPES = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 
 test('the five calls work in a page', async (t) => {
+  const fetched = [];
   const server = http.createServer((request, response) => {
+    fetched.push(path.basename(request.url));
     const file = path.join(dist, path.basename(request.url));
     const found = request.url !== '/' && fs.existsSync(file);
     response.writeHead(found || request.url === '/' ? 200 : 404, { 'content-type': TYPES[found ? path.extname(file) : '.html'] });
@@ -27,14 +29,19 @@ test('the five calls work in a page', async (t) => {
   });
   await browser.open(`http://127.0.0.1:${server.address().port}/`);
   const answer = await browser.evaluate(async () => {
-    const { core, parseFile, syntheticFile } = await import('/index.js');
+    const { core, parseFile, runAsync, syntheticFile } = await import('/index.js');
     const file = new File([syntheticFile(core)], 'synthetic.safetensors');
     const model = await parseFile(file);
     const { values, stats } = await model.sample('lm_head.weight', 512 * 96);
     const grid = await model.gridOf(model.byName.get('lm_head.weight'), 16, 16);
+    const early = core.isWhole;
+    const feed = (need) => model.checkpoint.files.feed(need);
+    const reports = [await runAsync(model.checkpoint.report('doctor'), feed), await runAsync(model.checkpoint.report('verify'), feed)];
     const buffer = parseFile(await file.arrayBuffer(), 'again');
     return {
       name: model.name,
+      deferred: [early, core.isWhole],
+      reports: reports.map(({ schema, complete }) => [schema, complete]),
       params: [model.totalParams, buffer.totalParams],
       moe: [model.moe.detected, model.moe.expertCount],
       sample: [values.length, stats.n, stats.zeros],
@@ -43,9 +50,12 @@ test('the five calls work in a page', async (t) => {
   });
   assert.deepEqual(answer, {
     name: 'synthetic.safetensors',
+    deferred: [false, true],
+    reports: [['assay.doctor/1', true], ['assay.verify/1', true]],
     params: [1963872, 1963872],
     moe: [true, 8],
     sample: [49152, 49152, 0],
     grid: [16, 16, 256, true],
   });
+  assert.equal(fetched.filter((name) => name === 'core.deferred.wasm').length, 1);
 });

@@ -37,7 +37,8 @@ if (!fs.existsSync(path.join(root, 'web/node_modules/esbuild'))) skip('the modul
 const tsc = 'web/node_modules/typescript/bin/tsc';
 function makePackage() {
   run(tsc, '-p', 'bindings/wasm');
-  fs.copyFileSync(core, path.join(root, 'bindings/wasm/dist/core.wasm'));
+  for (const name of fs.readdirSync(path.dirname(core)).filter((name) => /^core.*\.wasm$/.test(name)))
+    fs.copyFileSync(path.join(path.dirname(core), name), path.join(root, 'bindings/wasm/dist', name));
 }
 if (part === 'package') {
   makePackage();

@@ -9,8 +9,9 @@ import { Engine } from './core/engine.js';
 // The worker's program as a text: from disk only a worker made of a blob may start.
 import workerSource from 'inline:core/worker.ts';
 
-async function coreModule(): Promise<WebAssembly.Module> {
-  const packed = Uint8Array.from(atob(document.getElementById('core')!.textContent!.trim()), (c) => c.charCodeAt(0));
+/** A module that the page holds, packed. */
+async function unpacked(id: 'core' | 'deferred'): Promise<WebAssembly.Module> {
+  const packed = Uint8Array.from(atob(document.getElementById(id)!.textContent!.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
@@ -25,15 +26,16 @@ function refuse(text: string): void {
 async function start(): Promise<void> {
   applyTheme();
   let module: WebAssembly.Module;
+  let deferred: Promise<WebAssembly.Module> | undefined;
   try {
-    module = await coreModule();
+    module = await unpacked('core');
   } catch (error) {
     return refuse(
       `This browser cannot run the page: it needs WebAssembly with SIMD (Chrome 123, Firefox 125, Safari 17.5 or newer). ${String(error)}`,
     );
   }
   const url = URL.createObjectURL(new Blob([workerSource], { type: 'text/javascript' }));
-  const engine = new Engine(module, () => new Worker(url));
+  const engine = new Engine(module, () => (deferred ??= unpacked('deferred')), () => new Worker(url));
   const app = new App(engine);
   app.wanted = readLink(location.hash);
   const root = document.createElement('assay-root') as Root;

@@ -186,6 +186,7 @@ export class Checkpoint {
   }
   /** `assay diff --json`; without `values` of names, dtypes and shapes only. */
   *diff(other: Checkpoint, values = true, watch?: Watch, options?: JobOptions): Steps<Document> {
+    yield* this.core.whole();
     const job = Job.diff(this, other, values, options);
     try {
       return JSON.parse(yield* job.run(watch)) as Document;
@@ -254,6 +255,7 @@ export class Checkpoint {
 /** `assay scan --json` of one file of the set, checkpoint or not. */
 export function* scanFile(files: Files, name: string): Steps<Document> {
   const { core } = files;
+  yield* core.whole();
   for (;;) {
     const need = core.withText(name, (text) => core.attempt('assay_report_scan', files.handle, text, core.out()));
     if (need === undefined) return JSON.parse(utf8.decode(core.takeBuffer())) as Document;

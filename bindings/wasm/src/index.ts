@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay: look inside a model checkpoint, in Node and in browsers. Importing it compiles the core once.
+// assay: look inside a model checkpoint, in Node and in browsers. Importing it compiles the core once;
+// the code of what goes through all values is loaded when it is first wanted.
 //
 //   import { parseFile } from 'assay';
 //   const model = await parseFile(file, file.name);
@@ -7,7 +8,7 @@
 //   const { stats } = await model.sample('lm_head.weight', 4096);
 import { blobSource, type Source } from './files.js';
 import { parseBuffer, parseSource, type FileModel, type Model } from './model.js';
-import { Core } from './module.js';
+import { Core, type Code } from './module.js';
 
 export * from './census.js';
 export * from './checkpoint.js';
@@ -19,19 +20,21 @@ export * from './model.js';
 export * from './module.js';
 export * from './stats.js';
 
-async function wasmBytes(): Promise<BufferSource> {
-  const url = new URL('./core.wasm', import.meta.url);
-  if (url.protocol === 'file:') {
-    const fs = await import('node:fs/promises');
-    return fs.readFile(url);
-  }
+async function fetched(url: URL): Promise<Code> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url.href}: ${response.status} ${response.statusText}`);
   return response.arrayBuffer();
 }
+async function loadBeside(): Promise<Core> {
+  const first = new URL('./core.wasm', import.meta.url);
+  const deferred = new URL('./core.deferred.wasm', import.meta.url);
+  if (first.protocol !== 'file:') return Core.load(await fetched(first), { load: () => fetched(deferred) });
+  const fs = await import('node:fs');
+  return Core.load(fs.readFileSync(first), { loadSync: () => fs.readFileSync(deferred) });
+}
 
 /** The instance that `parseFile` uses. */
-export const core: Core = await Core.load(await wasmBytes());
+export const core: Core = await loadBeside();
 
 /** "0.1.0" */
 export const version: string = core.version;

@@ -9,6 +9,9 @@ export interface JobOptions {
   sample?: boolean;
 }
 
+/** Those whose code waits for its first use, as that of comparisons does. */
+const DEFERRED: ReadonlySet<Command> = new Set<Command>(['map', 'doctor', 'moe', 'verify', 'verify-headers']);
+
 const utf8 = new TextDecoder();
 
 export class Job {
@@ -16,6 +19,7 @@ export class Job {
     private readonly core: Core,
     readonly handle: number,
     private readonly sets: readonly Files[],
+    private readonly deferred: boolean,
   ) {}
 
   /** Reads nothing yet. */
@@ -26,12 +30,13 @@ export class Job {
         core.attempt('assay_job_new', checkpoint.handle, commandText, filterText, sample ? 1 : 0, core.out()),
       ),
     );
-    return new Job(core, core.outValue(), [checkpoint.files]);
+    return new Job(core, core.outValue(), [checkpoint.files], DEFERRED.has(command));
   }
+  /** The same; where code is not loaded at once, `core.whole()` comes first. */
   static diff(a: Checkpoint, b: Checkpoint, values = true, { sample = false }: JobOptions = {}): Job {
     const { core } = a;
     core.attempt('assay_job_new_diff', a.handle, b.handle, values ? 1 : 0, sample ? 1 : 0, core.out());
-    return new Job(core, core.outValue(), [a.files, b.files]);
+    return new Job(core, core.outValue(), [a.files, b.files], true);
   }
 
   /** Bytes of values that it reads, as far as headers tell; 0 where it reads none, or that is not known. */
@@ -41,6 +46,7 @@ export class Job {
   /** The document, once. `watch` that says false ends the work: the document is then not `complete`. */
   *run(watch?: Watch): Steps<string> {
     const { core } = this;
+    if (this.deferred) yield* core.whole();
     const attempt = (): RangeNeed | undefined =>
       core.withWatch(watch, (fn, context) => core.attempt('assay_job_run', this.handle, fn, context, core.out()));
     yield* forward(this.sets, attempt);

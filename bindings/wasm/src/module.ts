@@ -13,8 +13,21 @@ export interface RangeNeed {
   offset: number;
   length: number;
 }
+/** Code that an answer needs and that is not loaded yet. `runAsync` sees to it. */
+export interface CodeNeed {
+  load(): Promise<void>;
+}
 /** Work that may ask for ranges on its way. Drive it with `runSync` or `runAsync`. */
-export type Steps<T> = Generator<RangeNeed, T, void>;
+export type Steps<T> = Generator<RangeNeed | CodeNeed, T, void>;
+
+/** A module or its bytes. */
+export type Code = WebAssembly.Module | BufferSource;
+/** Where core.deferred.wasm is: the code of `map`, `doctor`, `moe`, `verify`, `diff` and `scan`, loaded when the first of them is wanted. */
+export interface Deferred {
+  /** For where it can be had without waiting; else `load`. */
+  loadSync?: () => Code;
+  load?: () => Promise<Code>;
+}
 
 type Fn = (...args: (number | bigint)[]) => number;
 type Exports = Record<string, Fn> & { memory: WebAssembly.Memory };
@@ -29,11 +42,20 @@ export class Core {
   private readonly readers = new Map<number, ReadSync>();
   private readonly watches = new Map<number, Watch>();
   private next = 1;
+  /** Whether all code is there. */
+  private complete: boolean;
   /** What a callback threw: it cannot pass through the module, so it waits here. */
   private thrown: unknown;
 
-  private constructor(module: WebAssembly.Module) {
+  private constructor(
+    module: WebAssembly.Module,
+    private readonly deferred: Deferred = {},
+  ) {
+    // What core.deferred.wasm has stands in the table, at a place of its own for each function; until it is there its import is called instead.
+    const places = WebAssembly.Module.imports(module).filter((needed) => needed.module === 'deferred');
+    this.complete = places.length === 0;
     const instance = new WebAssembly.Instance(module, {
+      deferred: Object.fromEntries(places.map(({ name }) => [name, (...args: unknown[]) => this.enter(Number(name), args)])),
       assay: {
         read: (context: number, offset: bigint, out: number, n: number) => this.readFor(context >>> 0, Number(offset), out >>> 0, n >>> 0),
         watch: (context: number, done: bigint, of: bigint) => this.watchFor(context >>> 0, Number(done), Number(of)),
@@ -45,11 +67,32 @@ export class Core {
   }
 
   /** Compiles and starts the module. A `WebAssembly.Module` may be shared by several workers. */
-  static async load(source: WebAssembly.Module | BufferSource): Promise<Core> {
-    return new Core(source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source));
+  static async load(source: Code, deferred?: Deferred): Promise<Core> {
+    return new Core(await compile(source), deferred);
   }
-  static loadSync(source: WebAssembly.Module | BufferSource): Core {
-    return new Core(source instanceof WebAssembly.Module ? source : new WebAssembly.Module(source));
+  static loadSync(source: Code, deferred?: Deferred): Core {
+    return new Core(compileSync(source), deferred);
+  }
+
+  /** Loads core.deferred.wasm where it is not there: what goes through all values or bytes begins with this. */
+  *whole(): Steps<void> {
+    if (this.complete) return;
+    const { load, loadSync } = this.deferred;
+    if (loadSync !== undefined) this.join(compileSync(loadSync()));
+    else yield { load: async () => this.join(await compile((await load?.()) ?? missing())) };
+  }
+  /** Whether nothing more will be loaded. */
+  get isWhole(): boolean {
+    return this.complete;
+  }
+  private join(module: WebAssembly.Module): void {
+    if (!this.complete) new WebAssembly.Instance(module, { core: this.exports });
+    this.complete = true;
+  }
+  private enter(place: number, args: unknown[]): unknown {
+    this.join(compileSync(this.deferred.loadSync?.() ?? missing()));
+    const table = Object.values(this.exports).find((value: unknown) => value instanceof WebAssembly.Table) as WebAssembly.Table | undefined;
+    return (table!.get(place) as (...args: unknown[]) => unknown)(...args);
   }
 
   get version(): string {
@@ -210,24 +253,35 @@ export class Core {
   }
 }
 
+const compile = async (code: Code) => (code instanceof WebAssembly.Module ? code : WebAssembly.compile(code));
+const compileSync = (code: Code) => (code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code));
+function missing(): never {
+  throw new AssayError(Status.usage, 'usage', 'the code of this answer (core.deferred.wasm) is not loaded', 'say where it is when the core is loaded', {});
+}
+
 export const NO_OFFSET = 0xffff_ffff_ffff_ffffn;
 export const NO_INDEX = 0xffff_ffff;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+function notAtHand(need: RangeNeed): never {
+  throw new AssayError(Status.needRange, 'need-range', 'the bytes are not at hand', '', need);
+}
+
 /** Runs steps that can have all they ask for without waiting. */
 export function runSync<T>(steps: Steps<T>): T {
   const step = steps.next();
   if (step.done) return step.value;
-  throw new AssayError(Status.needRange, 'need-range', 'the bytes are not at hand', '', step.value);
+  if ('load' in step.value) missing();
+  notAtHand(step.value);
 }
 
-/** Runs steps, waiting for `feed` to supply each range. */
-export async function runAsync<T>(steps: Steps<T>, feed: (need: RangeNeed) => Promise<void>): Promise<T> {
+/** Runs steps, waiting for `feed` to supply each range, and for code that is not loaded. */
+export async function runAsync<T>(steps: Steps<T>, feed: (need: RangeNeed) => Promise<void> = async (need) => notAtHand(need)): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
-    await feed(step.value);
+    await ('load' in step.value ? step.value.load() : feed(step.value));
   }
 }

@@ -13,7 +13,7 @@ const MIB = 2 ** 20;
 const MOST_MEMORY = 96 * MIB;
 const program = process.env.ASSAY && path.resolve(process.env.ASSAY);
 const skip = program ? false : 'ASSAY does not name the program';
-const wasm = new URL('../dist/core.wasm', import.meta.url);
+const wasm = (name) => fs.readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
 
 /** Values that look like weights, the same for the same seed. */
 function weights(n, seed) {
@@ -116,7 +116,7 @@ after(async () => {
 
 /** Of a core of their own, whose memory is then theirs. */
 async function lent(...wanted) {
-  const core = await Core.load(fs.readFileSync(wasm));
+  const core = await Core.load(wasm('core'), { loadSync: () => wasm('core.deferred') });
   const sets = [];
   const feed = (need) => sets.find((files) => files.names.includes(need.file)).feed(need);
   const open = [];

@@ -6,7 +6,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { AssayError, core, Files, Checkpoint, parseFile, runSync, syntheticFile, version } from '../dist/index.js';
+import {
+  AssayError, bufferSource, core, Core, Files, Checkpoint, Heatmap, Job, parseFile, runAsync, runSync, scanFile, syntheticFile, version,
+} from '../dist/index.js';
 
 const synthetic = syntheticFile(core);
 const text = (string) => new TextEncoder().encode(string);
@@ -156,12 +158,75 @@ test('handles are given back', () => {
   assert.equal(core.memoryBytes, before);
 });
 
-test('the module does not grow unnoticed', (t) => {
-  const size = zlib.gzipSync(fs.readFileSync(new URL('../dist/core.wasm', import.meta.url)), { level: 9 }).length;
-  t.diagnostic(`core.wasm: ${(size / 1000).toFixed(1)} kB gzipped`);
-  // 477 kB where wasm-opt is installed, a twelfth more without; 400 are the aim.
-  assert.ok(size < 510_000, `${size} bytes gzipped`);
+const wasm = (name) => new URL(`../dist/${name}.wasm`, import.meta.url);
+const unsplit = fs.existsSync(wasm('core.deferred')) ? false : 'the core is not split: binaryen was not installed when it was built';
+
+for (const [name, budget] of [['core', 400_000], ['core.deferred', 150_000]]) {
+  test(`${name}.wasm is under ${budget / 1000} kB gzipped`, { skip: unsplit }, (t) => {
+    const size = zlib.gzipSync(fs.readFileSync(wasm(name)), { level: 9 }).length;
+    t.diagnostic(`${name}.wasm: ${(size / 1000).toFixed(1)} kB gzipped`);
+    assert.ok(size < budget, `${size} bytes gzipped`);
+  });
+}
+
+/** A core of its own, and how often it asked for its deferred code. */
+function counted(kind) {
+  const asked = { times: 0 };
+  const bytes = () => {
+    ++asked.times;
+    return fs.readFileSync(wasm('core.deferred'));
+  };
+  const deferred = kind === 'sync' ? { loadSync: bytes } : kind === 'async' ? { load: async () => bytes() } : undefined;
+  return { own: Core.loadSync(fs.readFileSync(wasm('core')), deferred), asked };
+}
+const opened = (own) => runSync(Checkpoint.open(new Files(own, [bufferSource('synthetic.safetensors', synthetic)])));
+
+test('what is seen at once needs no deferred code', { skip: unsplit }, () => {
+  const { own, asked } = counted('sync');
+  const checkpoint = opened(own);
+  for (const command of ['info', 'tensors', 'tree', 'stats', 'moe-structure']) runSync(checkpoint.report(command));
+  checkpoint.select('dtype=F32', checkpoint.order('name'));
+  const heatmap = runSync(Heatmap.of(checkpoint, 0, { rows: 8, cols: 8 }));
+  runSync(heatmap.finish());
+  heatmap.profile(0);
+  for (const command of ['doctor', 'moe']) assert.ok(Job.report(checkpoint, command).bytes > 0); // what it will cost
+  assert.equal(asked.times, 0);
+  assert.equal(own.isWhole, false);
 });
+
+test('a call into deferred code that is not there loads it, or says so', { skip: unsplit }, () => {
+  const scan = (own) => {
+    const { files } = opened(own);
+    return own.withText('synthetic.safetensors', (name) => own.attempt('assay_report_scan', files.handle, name, own.out()));
+  };
+  const { own, asked } = counted('sync');
+  for (let i = 0; i < 2; ++i) assert.equal(scan(own), undefined);
+  assert.equal(asked.times, 1);
+  assert.throws(() => scan(counted('async').own), { code: 'usage', message: /core\.deferred\.wasm/ });
+});
+
+const DEEP = {
+  map: (checkpoint) => checkpoint.report('map'),
+  doctor: (checkpoint) => checkpoint.report('doctor'),
+  moe: (checkpoint) => checkpoint.report('moe'),
+  verify: (checkpoint) => checkpoint.report('verify'),
+  'verify-headers': (checkpoint) => checkpoint.report('verify-headers'),
+  diff: (checkpoint) => checkpoint.diff(checkpoint),
+  scan: ({ files }) => scanFile(files, 'synthetic.safetensors'),
+};
+for (const [name, steps] of Object.entries(DEEP)) {
+  test(`${name} loads the deferred code once, at once or after a while`, { skip: unsplit }, async () => {
+    const known = JSON.stringify(runSync(steps(opened(core))));
+    const now = counted('sync');
+    for (let i = 0; i < 2; ++i) assert.equal(JSON.stringify(runSync(steps(opened(now.own)))), known);
+    assert.equal(now.asked.times, 1);
+    const later = counted('async');
+    assert.throws(() => runSync(steps(opened(later.own))), { code: 'usage', message: /core\.deferred\.wasm/ });
+    for (let i = 0; i < 2; ++i) assert.equal(JSON.stringify(await runAsync(steps(opened(later.own)))), known);
+    assert.equal(later.asked.times, 1);
+    await assert.rejects(runAsync(steps(opened(counted().own))), { code: 'usage' });
+  });
+}
 
 test('the version is the package\'s', () => {
   const { version: packaged } = JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url)));

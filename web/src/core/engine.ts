@@ -50,8 +50,12 @@ export class Engine extends EventTarget {
   private readonly log: string[] = [];
   mode: ReadMode = 'worker';
 
-  /** `spawn` makes a worker that runs worker.ts. */
-  constructor(module: WebAssembly.Module, spawn: () => Worker) {
+  /** `deferred` has the core's deferred code, `spawn` makes a worker that runs worker.ts. */
+  constructor(
+    module: WebAssembly.Module,
+    readonly deferred: () => Promise<WebAssembly.Module>,
+    spawn: () => Worker,
+  ) {
     super();
     const lane = (name: Lane) => new LaneWorker(name, module, spawn, this);
     this.lanes = { view: lane('view'), picture: lane('picture'), job: lane('job') };
@@ -205,6 +209,7 @@ class LaneWorker {
 
   private receive(message: FromWorker): void {
     if (message.type === 'read') return void this.readFor(message);
+    if (message.type === 'code') return void this.sendCode();
     const call = this.pending.get(message.id);
     this.read = message.bytesRead;
     if (message.type === 'progress') {
@@ -227,6 +232,16 @@ class LaneWorker {
       call?.reject(new AssayError(status, code, text, hint, where));
     }
     this.engine.changed();
+  }
+  private async sendCode(): Promise<void> {
+    const worker = this.worker;
+    let answer: ToWorker;
+    try {
+      answer = { type: 'code', module: await this.engine.deferred() };
+    } catch (error) {
+      answer = { type: 'code', module: null, why: `the rest of the core cannot be started: ${String(error)}` };
+    }
+    if (worker === this.worker) this.send(answer);
   }
   private async readFor({ id, blob, offset, length }: Extract<FromWorker, { type: 'read' }>): Promise<void> {
     const worker = this.worker;

@@ -180,10 +180,14 @@ export interface Failure {
 export type ToWorker =
   | { type: 'start'; module: WebAssembly.Module }
   | { type: 'call'; id: number; method: Method; args: unknown }
-  | { type: 'bytes'; id: number; bytes: ArrayBuffer | null; why?: string };
+  | { type: 'bytes'; id: number; bytes: ArrayBuffer | null; why?: string }
+  /** The core's deferred code. */
+  | { type: 'code'; module: WebAssembly.Module | null; why?: string };
 export type FromWorker =
   | { type: 'progress'; id: number; progress: Progress; parts: unknown[]; bytesRead: number }
   | { type: 'result'; id: number; result: unknown; bytesRead: number; mode: ReadMode }
   | { type: 'failure'; id: number; failure: Failure; bytesRead: number }
+  /** Asks for the core's deferred code. */
+  | { type: 'code' }
   /** Bytes of a file that only the page may read. */
   | { type: 'read'; id: number; blob: Blob; offset: number; length: number };

@@ -42,6 +42,17 @@ function readByPage(blob: Blob, offset: number, length: number): Promise<ArrayBu
   });
 }
 
+// --- the core's deferred code, which the page compiles once for all workers
+
+let settleCode: (answer: Extract<ToWorker, { type: 'code' }>) => void;
+const codeCame = new Promise<WebAssembly.Module>((resolve, reject) => {
+  settleCode = ({ module, why }) => (module !== null ? resolve(module) : reject(new Error(why)));
+});
+function codeByPage(): Promise<WebAssembly.Module> {
+  post({ type: 'code' });
+  return codeCame;
+}
+
 // --- models
 
 function filesOf(model: number, set: ModelFiles, blocks = cache): { files: Files; mode: ReadMode } {
@@ -241,7 +252,10 @@ const answers: Answers = {
     const { checkpoint } = modelOf(id);
     return costOf(of === 'measure' ? StatsJob.of(checkpoint, everyTensor(checkpoint), { sample, quantiles: false }) : Job.report(checkpoint, of, '', { sample }));
   },
-  diffCost: ({ model: id, other, sample }) => costOf(Job.diff(modelOf(id).checkpoint, modelOf(other).checkpoint, true, { sample })),
+  diffCost: async ({ model: id, other, sample }) => {
+    await runAsync(core.whole());
+    return costOf(Job.diff(modelOf(id).checkpoint, modelOf(other).checkpoint, true, { sample }));
+  },
   report: async ({ model: id, command, filter, sample }, watch) => {
     const { files, checkpoint } = modelOf(id);
     return through(run(files, sampling(sample, checkpoint.report(command, filter ?? '', watch, { sample: sample === true }))));
@@ -299,7 +313,7 @@ async function call(id: number, method: Method, args: unknown): Promise<void> {
 let started: Promise<void> = Promise.resolve();
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
   if (data.type === 'start') {
-    started = Core.load(data.module).then((loaded) => {
+    started = Core.load(data.module, { load: codeByPage }).then((loaded) => {
       core = loaded;
     });
   } else if (data.type === 'bytes') {
@@ -307,6 +321,8 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     waiting.delete(data.id);
     if (data.bytes !== null) read?.resolve(data.bytes);
     else read?.reject(new Error(data.why ?? 'the file cannot be read'));
+  } else if (data.type === 'code') {
+    settleCode(data);
   } else {
     void started.then(() => call(data.id, data.method, data.args));
   }
