@@ -37,8 +37,10 @@ if (!fs.existsSync(path.join(root, 'web/node_modules/esbuild'))) skip('the modul
 const tsc = 'web/node_modules/typescript/bin/tsc';
 function makePackage() {
   run(tsc, '-p', 'bindings/wasm');
-  for (const name of fs.readdirSync(path.dirname(core)).filter((name) => /^core.*\.wasm$/.test(name)))
-    fs.copyFileSync(path.join(path.dirname(core), name), path.join(root, 'bindings/wasm/dist', name));
+  const dist = path.join(root, 'bindings/wasm/dist');
+  const modules = (folder) => fs.readdirSync(folder).filter((name) => /^core.*\.wasm$/.test(name));
+  for (const name of modules(dist)) fs.rmSync(path.join(dist, name)); // the core may have been split before, and be whole now
+  for (const name of modules(path.dirname(core))) fs.copyFileSync(path.join(path.dirname(core), name), path.join(dist, name));
 }
 if (part === 'package') {
   makePackage();
