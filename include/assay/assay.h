@@ -431,8 +431,8 @@ ASSAY_API assay_status assay_report_diff(const assay_checkpoint* a, const assay_
 /* The same as work that goes on where it stopped, for a host that reads files by ranges. "doctor", "moe" and what assay_job_new_diff makes
  * (and "stats", "verify") need each byte once or a few times, and forget it: memory stays bounded whatever the file's size, but for
  * storages that are compressed. `sample` not 0: a first look. Of large tensors one MiB in sixteen is looked at, of an expert's matrices
- * 64 KiB of each MiB; what rests on that is marked "exact": false, findings "sampled": true, and is none of the exact document. Reads no
- * values yet. Keeps what it needs of the checkpoints alive. For one thread at a time. */
+ * 64 KiB of each MiB; what rests on that is marked "exact": false, doctor's findings "sampled": true, and is none of the exact document.
+ * Reads no values yet. Keeps what it needs of the checkpoints alive. For one thread at a time. */
 ASSAY_API assay_status assay_job_new(const assay_checkpoint* checkpoint, const char* command, const char* filter, int sample,
                                      assay_job** out, assay_error** error);
 ASSAY_API assay_status assay_job_new_diff(const assay_checkpoint* a, const assay_checkpoint* b, int values, int sample, assay_job** out,

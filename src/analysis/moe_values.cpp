@@ -321,7 +321,8 @@ void LayerMeter::finish_experts() {
     if (facts.not_finite > 0)
       findings_.push_back(Finding(Code::nan,
                                   concat("expert ", expert.index, " of ", quote(layer_.prefix), " has ",
-                                         counted(facts.not_finite, "value that is", "values that are"), " not finite and left out"),
+                                         counted(facts.not_finite, "value that is", "values that are"), " not finite and left out",
+                                         layer_.sampled ? ", as far as a sample shows" : ""),
                                   {}, {{"expert", expert.index}, {"prefix", layer_.prefix}, {"count", facts.not_finite}}));
   }
 }

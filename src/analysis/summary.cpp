@@ -79,11 +79,6 @@ std::uint64_t distinct_elements(const Tensor& tensor) {
   return n;
 }
 
-std::uint64_t tensor_bytes(const Checkpoint& checkpoint, const Tensor& tensor) {
-  if (tensor.dtype != DType::unknown || tensor.storage == kNone) return tensor.nbytes();
-  return checkpoint.storages[tensor.storage].nbytes;
-}
-
 Summary summarize(const Checkpoint& checkpoint) {
   Summary summary;
   summary.tensor_count = checkpoint.tensors.size();

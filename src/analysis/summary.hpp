@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assay/checkpoint.hpp"
+#include "model/sizes.hpp"
 
 namespace assay::analysis {
 
@@ -42,8 +43,7 @@ struct Summary {
 /// Cost: linear in the tensors and their dimensions.
 Summary summarize(const Checkpoint& checkpoint);
 
-/// The size of a tensor's elements packed without gaps; of an unknown dtype that of its storage, which the file tells.
-std::uint64_t tensor_bytes(const Checkpoint& checkpoint, const Tensor& tensor);
+using model::tensor_bytes;
 
 /// The elements of a tensor that stand at different places: its numel, a dimension of stride 0 taken as 1.
 std::uint64_t distinct_elements(const Tensor& tensor);

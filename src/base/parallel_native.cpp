@@ -67,8 +67,22 @@ bool in_order(std::size_t n, std::size_t threads, const std::function<void(std::
   };
   std::vector<std::jthread> others;
   for (std::size_t worker = 1; worker < threads; ++worker) others.emplace_back(work);
+  // Where memory runs out on this thread, the others must not wait for what it had begun.
+  struct Ending {
+    std::mutex& mutex;
+    std::condition_variable& room;
+    bool& stopped;
+    bool regular = false;
+    ~Ending() {
+      if (regular) return;
+      const std::lock_guard lock(mutex);
+      stopped = true;
+      room.notify_all();
+    }
+  } ending{mutex, room, stopped};
   first();
   work();
+  ending.regular = true;
   others.clear();
   return !stopped;
 }

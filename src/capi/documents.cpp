@@ -367,7 +367,8 @@ assay_status assay_order(const assay_checkpoint* checkpoint, const char* order, 
     const std::string_view wanted(order);
     if (wanted != "file" && wanted != "name" && wanted != "size") return fail(Code::usage, concat("there is no order ", quote(wanted)));
     std::vector<std::uint32_t> tensors = wanted == "file" ? file_order(opened) : analysis::NameTree(opened.tensors).natural_order();
-    if (wanted == "size") sort_stable(tensors, std::ranges::greater(), [&](std::uint32_t t) { return opened.tensors[t].nbytes(); });
+    if (wanted == "size")
+      sort_stable(tensors, std::ranges::greater(), [&](std::uint32_t t) { return analysis::tensor_bytes(opened, opened.tensors[t]); });
     hand_numbers(tensors, out);
     return {};
   });

@@ -2,6 +2,7 @@
 #include "capi/job.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -52,10 +53,12 @@ assay_status assay_job_run(assay_job* job, assay_watch_fn watch, void* context, 
     if (!job->work) return fail(Code::usage, "the job is over");
     job->watch.call = watch;
     job->watch.context = context;
-    auto text = job->work->go_on();
-    if (!text && text.error().code() == Code::need_range) return fail(std::move(text).error());
-    job->work.reset();
-    if (!text) return fail(std::move(text).error());
+    Work<std::string> work = *std::exchange(job->work, std::nullopt);  // what throws is over
+    auto text = work.go_on();
+    if (!text) {
+      if (text.error().code() == Code::need_range) job->work = std::move(work);
+      return fail(std::move(text).error());
+    }
     hand_text(*text, out);
     return {};
   });

@@ -116,7 +116,7 @@ void match_content(Progress& progress, std::size_t threads, const Side& a, const
   const analysis::ContentCandidates candidates = analysis::content_candidates(matching, a.checkpoint, b.checkpoint);
   const std::size_t n_a = candidates.a.size(), n = n_a + candidates.b.size();
   std::vector<std::optional<analysis::ContentHash>> hashes(n);
-  in_parallel(
+  in_parallel_until_interrupted(
       n, threads,
       [&](std::size_t i) {
         const Checkpoint& checkpoint = i < n_a ? a.checkpoint : b.checkpoint;
@@ -134,7 +134,7 @@ void compare_all(Answer& answer, Progress& progress, std::size_t threads, const 
   std::iota(order.begin(), order.end(), std::size_t{0});
   // The largest first: the last to be done is then a small one.
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return a.checkpoint.tensors[rows[i].pair.a].nbytes(); });
-  in_parallel(
+  in_parallel_until_interrupted(
       order.size(), threads,
       [&](std::size_t i) {
         report::DiffRow& row = rows[order[i]];

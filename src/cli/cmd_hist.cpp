@@ -40,7 +40,7 @@ void for_all(const Context& context, Checkpoint& checkpoint, std::vector<report:
   Progress progress(!context.quiet);
   std::vector<std::optional<Error>> errors(rows.size());
   std::vector<char> done(rows.size());
-  in_parallel(
+  in_parallel_until_interrupted(
       rows.size(), thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
       [&](std::size_t i) {
         if (auto worked = work(rows[i]); !worked) errors[i] = std::move(worked).error();

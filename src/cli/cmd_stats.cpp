@@ -109,7 +109,7 @@ void order_by_value(std::vector<Row>& rows, const Key& key) {
 
 void write_table(Context& context, const Checkpoint& checkpoint, std::vector<Row>& rows) {
   const std::size_t threads = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
-  in_parallel(
+  in_parallel_until_interrupted(
       rows.size(), threads,
       [&](std::size_t i) {
         if (!rows[i].measured) return;

@@ -114,7 +114,8 @@ class Runner {
   Result<void> run() {
     make_lanes();
     while (!lanes_.empty() && !interrupted()) ASSAY_CHECK(round());
-    in_parallel(pass_.jobs(), threads_, [&](std::size_t job) { static_cast<void>(pass_.run_job(job)); }, [&](std::size_t) { show(); });
+    in_parallel_until_interrupted(
+        pass_.jobs(), threads_, [&](std::size_t job) { static_cast<void>(pass_.run_job(job)); }, [&](std::size_t) { show(); });
     return {};
   }
   std::string digest(std::size_t file) { return hashes_[file]->finish(); }
@@ -151,7 +152,8 @@ class Runner {
       while (lanes_[l].next < lanes_[l].end && items.size() - first < each) items.push_back({lanes_[l].next++});
       of_lane.emplace_back(first, items.size());
     }
-    in_parallel(items.size(), threads_, [&](std::size_t i) { items[i].bytes = pass_.read(items[i].block); }, [](std::size_t) {});
+    in_parallel_until_interrupted(
+        items.size(), threads_, [&](std::size_t i) { items[i].bytes = pass_.read(items[i].block); }, [](std::size_t) {});
     for (Item& item : items)
       if (!item.bytes) return fail(std::move(item.bytes).error());
     // Hashing is what takes longest, so it begins first.
@@ -160,7 +162,7 @@ class Runner {
       Item& item = items[i - active];
       item.partials = pass_.check(item.block, item.bytes->view());
     };
-    in_parallel(active + items.size(), threads_, work, [&](std::size_t) { show(); });
+    in_parallel_until_interrupted(active + items.size(), threads_, work, [&](std::size_t) { show(); });
     if (interrupted()) return {};
     for (const Item& item : items) {
       pass_.fold(item.partials);

@@ -94,7 +94,7 @@ Result<void> measure(const Context& context, analysis::HeatmapJob& job) {
   Progress progress(!context.quiet);
   const auto main_thread = std::this_thread::get_id();
   std::vector<std::optional<Error>> errors(job.parts());
-  in_parallel(
+  in_parallel_until_interrupted(
       job.parts(), thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
       [&](std::size_t part) {
         while (!interrupted()) {

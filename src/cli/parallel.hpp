@@ -21,7 +21,7 @@ inline std::size_t thread_count(std::size_t asked) {
 /// Calls work(i) for every i below n, in rising order but at the same time on `threads` threads; show(done) on this one now and
 /// then. Stops handing out work after Ctrl-C.
 template <class Work, class Show>
-void in_parallel(std::size_t n, std::size_t threads, Work work, Show show) {
+void in_parallel_until_interrupted(std::size_t n, std::size_t threads, Work work, Show show) {
   std::atomic<std::size_t> next = 0, done = 0;
   const auto take = [&](bool shows) {
     for (std::size_t i; (i = next++) < n && !interrupted();) {

@@ -163,7 +163,7 @@ std::optional<NotWeights> utf16(std::string_view bytes) {
   std::string text;
   for (std::size_t at = 2; at + 1 < bytes.size() && text.size() < kShown; at += 2) {
     const char high = bytes[little ? at + 1 : at], low = bytes[little ? at : at + 1];
-    if (high != '\0' || low < 0) return std::nullopt;
+    if (high != '\0' || static_cast<unsigned char>(low) >= 0x80) return std::nullopt;
     text += low;
   }
   if (text.size() < 4) return std::nullopt;

@@ -16,6 +16,7 @@
 #include "base/try.hpp"
 #include "formats/name_table.hpp"
 #include "formats/shard_saves.hpp"
+#include "model/sizes.hpp"
 
 namespace assay::formats {
 
@@ -98,11 +99,6 @@ class Merger {
   std::uint64_t bytes_ = 0;  // of all tensors
 };
 
-std::uint64_t tensor_bytes(const Checkpoint& checkpoint, const Tensor& tensor) {
-  if (tensor.dtype == DType::unknown && tensor.storage != kNone) return checkpoint.storages[tensor.storage].nbytes;
-  return tensor.nbytes();
-}
-
 Result<Checkpoint> Merger::run() {
   for (const std::string& name : plan_.shards) shards_.push_back({.name = name, .lost = {}, .unlisted = {}});
   find_promised();
@@ -184,7 +180,7 @@ Merger::Part Merger::open_shard(const Shard& shard, std::uint32_t file) const {
   Part part{open_single(files_, shard.name, *std::move(source), limits_)};
   if (!part.opened) return part;
   if (file != kNone) part.entries = follow_index(*plan_.index, file, part.opened->tensors);
-  for (const Tensor& tensor : part.opened->tensors) part.bytes += tensor_bytes(*part.opened, tensor);
+  for (const Tensor& tensor : part.opened->tensors) part.bytes += model::tensor_bytes(*part.opened, tensor);
   return part;
 }
 
@@ -339,7 +335,7 @@ void Merger::drop_losers() {
   std::vector<std::uint32_t> moved(set_.storages.size(), kNone);
   for (std::size_t i = 0; i < set_.tensors.size(); ++i) {
     if (lost_[i]) {
-      bytes_ -= tensor_bytes(set_, set_.tensors[i]);
+      bytes_ -= model::tensor_bytes(set_, set_.tensors[i]);
       continue;
     }
     set_.tensors[kept] = set_.tensors[i];

@@ -13,8 +13,6 @@ export interface Source {
 /** Not more than this is asked of a file at once: browsers fail near 2 GiB, with misleading words. */
 export const MOST_AT_ONCE = 64 * 2 ** 20;
 const MOST_HELD = 24 * 2 ** 20;
-/** Of what one block of work needs together, where that is more than MOST_HELD. */
-const MOST_HELD_AT_ALL = 192 * 2 ** 20;
 const LEAST_READ = 64 * 1024;
 const LEAST_OF_MANY = 4 * 1024;
 const MOST_AHEAD = 8 * 2 ** 20;
@@ -177,7 +175,7 @@ export function* forward(sets: readonly Files[], attempt: () => RangeNeed | unde
       if (need === undefined) return;
       // Asked for again at once: a block needs more than was held, and would for ever.
       const again = asked.has(`${need.offset} ${need.file}`);
-      most = again ? Math.min(2 * most, MOST_HELD_AT_ALL) : MOST_HELD;
+      most = again ? 2 * most : MOST_HELD;
       asked = new Set();
     }
     asked.add(`${need.offset} ${need.file}`);

@@ -106,8 +106,8 @@ void Walker::tensor() {
   if (in_.ok() && !elements) return fail(Code::shape_overflow, concat("tensor ", quote(name), " has more elements than can be counted"));
   if (in_.ok() && elements && *elements != 0) furthest_ = std::max(furthest_, offset);
   const auto* const block = std::ranges::find(kBlocks, type, [](const auto& row) { return row.type; });
-  if (!data_ || !elements) return;
-  // Rows are whole blocks; what is not is told by nobody who could read it.
+  if (!data_ || !elements || *elements == 0) return;
+  // Rows are whole blocks. Where they are not, or the type is unknown, nobody can say where the data end.
   if (block == std::end(kBlocks) || *elements % block->elements != 0) return data_.reset();
   const auto bytes = checked_mul(*elements / block->elements, block->bytes);
   const auto end = bytes ? checked_add(offset, *bytes) : std::nullopt;

@@ -30,7 +30,10 @@ bool escapes_folder(std::string_view name) {
 
 bool leads_out(std::string_view name, std::string_view target) {
   if (is_absolute(target)) return true;
-  std::int64_t depth = std::ranges::count(name, '/');
+  std::int64_t depth = -1;  // the last step is the link itself
+  while (!name.empty())
+    if (const std::string_view step = take_step(name); !step.empty() && step != ".") ++depth;
+  depth = std::max<std::int64_t>(depth, 0);
   while (!target.empty() && depth >= 0) {
     const std::string_view step = take_step(target);
     if (step == "..") --depth;

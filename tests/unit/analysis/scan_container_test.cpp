@@ -330,13 +330,21 @@ std::vector<Case> zips() {
       {"storages of TorchScript only", zip_text({{"net/tensors/0", "\x9b\xff\xfe\xfd\xfc\xfb"}}), kClean, kIncomplete},
       {"types of TorchScript in a plain pickle", proto(2) + global("__torch__.Net", "Net") + ")\x81}b.", kUnknown, kComplete},
   };
-  for (const char* const target : {"0", "../version", "../../../x", "/etc/x"}) {
+  struct Link {
+    const char *name, *target;
+    bool leads_out;
+  };
+  for (const Link& link : {Link{"archive/data/latest", "0", false},
+                           {"archive/data/latest", "../version", false},
+                           {"archive/data/latest", "../../../x", true},
+                           {"archive/data/latest", "/etc/x", true},
+                           {"archive/.//data/latest", "../../x", false},
+                           {"archive/.//data/latest", "../../../x", true}}) {
     ZipBuilder links = torch_zip(torch_object());
-    links.add("archive/data/latest", bytes_of(target));
+    links.add(link.name, bytes_of(link.target));
     Bytes bytes = links.build();
     put_number(bytes, links.entry_offsets.back() + 38, 0xa1ff0000, 4);
-    const bool leads_out = target[0] == '/' || std::string_view(target).starts_with("../../..");
-    cases.push_back({target, text_of(bytes), kClean, leads_out ? kMalformed : kComplete});
+    cases.push_back({link.target, text_of(bytes), kClean, link.leads_out ? kMalformed : kComplete});
   }
   // One bad member hides nothing.
   ZipBuilder damaged;
