@@ -50,6 +50,8 @@ describe('overview', () => {
     }
     // What stands out is said beside the tensor too, in the same words.
     await open(path.join(folder, 'wide.safetensors'));
+    await browser.evaluate(show, 'matrix');
+    await says('assay-matrix', /Stands out by standard deviation layer 5 w /);
     await browser.evaluate(choose, 'model.layers.5.w.weight', 'tensor');
     await says('assay-facts', /Findings warning 'model\.layers\.5\.w\.weight' has a standard deviation/);
     // Both layers of a copy are a click away.
@@ -58,6 +60,17 @@ describe('overview', () => {
     await browser.page.getByRole('button', { name: 'model.layers.7', exact: true }).click();
     await until(browser, () => document.querySelector('assay-root').app.selection?.tensor.name.startsWith('model.layers.7.') && document.querySelector('assay-root').app.view === 'tensor');
     await open(file);
+    // Layers names what is wrong whatever it is coloured by.
+    await browser.evaluate(show, 'matrix');
+    await says('assay-matrix', /Stands out by standard deviation layer 2 self_attn\.v_proj .* has 1 NaN among its 4096 values/);
+    await open(path.join(folder, 'rows.safetensors'));
+    await browser.evaluate(show, 'matrix');
+    await browser.page.getByLabel('statistic').selectOption('absmax');
+    await says('assay-matrix', /Wrong by another measure layer 9 w '\S+' has 16 of 32 rows/);
+    await accessible('matrix with findings');
+    await browser.page.getByLabel('statistic').selectOption('std');
+    await open(file);
+    await browser.evaluate(show, 'overview');
   });
 });
 

@@ -2,7 +2,9 @@
 // Layers by roles: one statistic of every tensor at a glance, and what stands out of its role.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import type { OpenModel } from '../app/app.js';
-import type { MeasuredStats } from '../core/protocol.js';
+import { grave, isAbout } from '../core/findings.js';
+import { healthOf } from '../core/health.js';
+import type { Finding, MeasuredStats } from '../core/protocol.js';
 import { against, combined, deviations, leastSpread, median, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -35,6 +37,8 @@ interface Sheet {
   largest: number;
   /** Cells of which only a sample was read. */
   approximate: boolean[];
+  /** What is wrong in a cell by any measure. */
+  told: (Finding | undefined)[];
 }
 
 export class MatrixView extends AppElement {
@@ -110,12 +114,16 @@ export class MatrixView extends AppElement {
     }
     const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
     const approximate = Array.from(values, (_, i) => (cells.get(i) ?? []).some((tensor) => stats[tensor]?.sampled === true));
-    return { roles, short: shortRoles(roles.roles), values, deviations: far, usual, largest, approximate };
+    const { names: all } = this.model!;
+    const nameOf = new Map(all.names.map((name, i) => [all.order[i]!, name]));
+    const findings = grave(healthOf(this.model!).findings);
+    const told = Array.from(values, (_, i) => findings.find((finding) => (cells.get(i) ?? []).some((tensor) => isAbout(finding, nameOf.get(tensor)!))));
+    return { roles, short: shortRoles(roles.roles), values, deviations: far, usual, largest, approximate, told };
   }
   private grid(): Omit<Grid, 'cursor'> | null {
     const { sheet } = this;
     if (sheet === null) return null;
-    const { roles, values, deviations: far, largest, approximate } = sheet;
+    const { roles, values, deviations: far, largest, approximate, told } = sheet;
     const across = roles.roles.length;
     const kind = this.relative || this.stat === 'mean' ? 'diverging' : 'sequential';
     return {
@@ -129,7 +137,8 @@ export class MatrixView extends AppElement {
       approximate: (row, col) => approximate[row * across + col]!,
       sign: (row, col) => {
         const value = far[row * across + col]!;
-        return value !== null && Math.abs(value) >= FAR ? (value > 0 ? '▲' : '▼') : '';
+        if (value !== null && Math.abs(value) >= FAR) return value > 0 ? '▲' : '▼';
+        return told[row * across + col] === undefined ? '' : '!';
       },
     };
   }
@@ -144,34 +153,45 @@ export class MatrixView extends AppElement {
     const about = sheet.approximate[i] === true ? '≈ ' : '';
     const several = tensors.length > 1 ? ` · ${tensors.length} tensors together` : '';
     const value = values[i] ?? null;
-    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${about}${value === null ? 'unknown' : against(this.stat, value, usual[cursor.col]!)}${several}`;
+    const finding = sheet.told[i] === undefined ? '' : ` · ${sheet.told[i].message}`;
+    return `layer ${roles.layers[cursor.row]!} · ${sheet.short[cursor.col]!} · ${STATS[this.stat]} ${about}${value === null ? 'unknown' : against(this.stat, value, usual[cursor.col]!)}${several}${finding}`;
   }
   private scaleBar(): TemplateResult {
     const { sheet } = this;
-    const text = this.relative ? html`colour: distance from the column’s median, full at ${FAR} times <span class="term" title=${SPREAD}>the usual spread</span>; ▲ ▼ from there on` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
+    const text = this.relative ? html`colour: distance from the column’s median, full at ${FAR} times <span class="term" title=${SPREAD}>the usual spread</span>; ▲ ▼ from there on; ! something else is wrong there` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
     return html`<p class="muted small">${text}; a line where there is no tensor${sheet?.approximate.includes(true) === true ? '; ≈ hatched where a sample was read' : ''}</p>`;
   }
   private outliers(roles: Roles): TemplateResult {
-    const { deviations: far, values, usual, short, approximate } = this.sheet!;
+    const { deviations: far, values, usual, short, approximate, told } = this.sheet!;
     const across = roles.roles.length;
+    const link = (i: number, words: string) => html`<li>
+      <button class="plain link" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
+      ${words}
+    </li>`;
     const seen = far
       .map((value, i) => [i, Math.abs(value ?? 0)] as const)
       .filter(([, value]) => value >= SEEN)
       .sort((a, b) => b[1] - a[1]);
-    const named = seen.filter(([, value]) => value >= FAR);
+    // What is wrong and is seen by this measure stands out by it, however far the column's others lie apart.
+    const named = seen.filter(([i, value]) => value >= FAR || told[i] !== undefined);
+    const others = told.flatMap((finding, i) => (finding === undefined || named.some(([other]) => other === i) ? [] : [[i, finding] as const]));
     const by = STATS[this.stat];
-    if (seen.length === 0) return html`<p class="good">By ${by}, every layer is like the others.</p>`;
     const shown = named.length > 0 ? named.slice(0, MOST_NAMED) : seen.slice(0, MOST_SEEN);
-    return html`<h3>${named.length > 0 ? `Stands out by ${by}` : `Nothing is far out by ${by}; the furthest`}</h3>
-      <ul>
-        ${shown.map(
-          ([i]) => html`<li>
-            <button class="plain link" @click=${() => void this.enter({ row: Math.floor(i / across), col: i % across })}>layer ${roles.layers[Math.floor(i / across)]} ${short[i % across]}</button>
-            ${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}
-          </li>`,
-        )}
-      </ul>
-      ${named.length > MOST_NAMED ? html`<p class="muted">and ${named.length - MOST_NAMED} more</p>` : nothing}`;
+    const heading = named.length > 0 ? `Stands out by ${by}` : `Nothing is far out by ${by}; the furthest`;
+    return html`${seen.length === 0
+        ? html`<p class=${others.length === 0 ? 'good' : 'muted'}>By ${by}, every layer is like the others.</p>`
+        : html`<h3>${heading}</h3>
+            <ul>
+              ${shown.map(([i]) => link(i, `${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}${told[i] === undefined ? '' : ` · ${told[i].message}`}`))}
+            </ul>
+            ${named.length > MOST_NAMED ? html`<p class="muted">and ${named.length - MOST_NAMED} more</p>` : nothing}`}
+      ${others.length === 0
+        ? nothing
+        : html`<h3>Wrong by another measure</h3>
+            <ul>
+              ${others.slice(0, MOST_NAMED).map(([i, { message }]) => link(i, message))}
+            </ul>
+            ${others.length > MOST_NAMED ? html`<p class="muted">and ${others.length - MOST_NAMED} more</p>` : nothing}`}`;
   }
 
   /** Shows a cell's tensor, with the others of its role as its peers. */
