@@ -72,7 +72,7 @@ Result<bool> zero_page(const ByteSource& source, std::uint64_t at) {
 /// tail may be taken for one, where all pages that were looked at happen to hold nothing else.
 Result<std::uint64_t> likely_zeros_begin(const ByteSource& source) {
   if (source.size() < 4 * kPage) return zeros_begin(source).go_on();
-  std::uint64_t zero = source.size() - kPage, other = zero;  // where a page of zeros begins, and one of something else before it
+  std::uint64_t zero = source.size() - kPage, other = 0;  // where a page of zeros begins, and one of something else before it
   ASSAY_TRY(const bool ends_in_zeros, zero_page(source, zero));
   if (!ends_in_zeros) return source.size();
   for (std::uint64_t step = kPage;; step *= 2) {

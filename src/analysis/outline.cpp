@@ -176,7 +176,7 @@ class Outliner {
       }
     add_tensors(at);
     // A node that holds nothing but equal numbered children becomes them: "layers ×32".
-    if (!numbered.empty()) add_numbered(at, std::move(numbered), named.empty());
+    if (!numbered.empty()) add_numbered(at, numbered, named.empty());
     for (auto& [label, instances] : named)
       for (const Instances& variant : variants(std::move(instances))) {
         const std::uint32_t made = make(at, std::string(tree_.labels()[label].text), variant);

@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-std::unexpected<Error> wrong(std::string_view text, std::string why) {
+std::unexpected<Error> wrong(std::string_view text, const std::string& why) {
   return fail(Error(Code::usage, concat("slice ", quote(text), ": ", why)).advise("written as in numpy: '[3, 10:20, ::2, -1]'"));
 }
 

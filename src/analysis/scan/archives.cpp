@@ -231,7 +231,7 @@ Result<void> Scanner::scan_cut(const Piece& piece, Row row, const zip::Member& m
 }
 
 Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Member& member, bool storage, const ZipKind& kind, bool odd) {
-  const auto complain = [&](Status status, Code code, std::string words) {
+  const auto complain = [&](Status status, Code code, const std::string& words) {
     mark(row, status);
     Finding finding(code, concat("member ", quote(member.name), ' ', words), {.member = join(archive.name, member.name)});
     if (archive.base) finding.where.offset = *archive.base + member.header_offset;

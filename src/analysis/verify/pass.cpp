@@ -37,7 +37,7 @@ bool is_plain(const Checkpoint& checkpoint, const Tensor& tensor) {
 Result<std::vector<Archive>> archives_in(const Checkpoint& checkpoint, std::uint32_t file, const Limits& limits) {
   constexpr std::uint32_t kLocalHeader = 0x04034b50;
   const ByteSource& source = *checkpoint.files[file].source;
-  const std::vector<Archive> whole = {{0, source.size()}};
+  std::vector<Archive> whole = {{0, source.size()}};
   if (checkpoint.container == "zip" && checkpoint.files.size() == 1) return whole;  // bytes may stand before it
   if (source.size() < sizeof kLocalHeader) return std::vector<Archive>();
   ASSAY_TRY(const ByteBlock head, source.fetch(0, sizeof kLocalHeader));
