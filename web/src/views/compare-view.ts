@@ -189,7 +189,7 @@ export class CompareView extends AppElement {
             bytes: this.costs?.all ?? null,
             run: (sample) => void this.read(model, other, sample ? 'sample' : 'all'),
           })}
-      ${compared && this.layers.length > 1 ? html`<p class="muted small">Change of each layer, ‖Δ‖ / ‖A‖ of all its tensors together</p><canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
+      ${compared && this.layers.length > 1 ? html`<p class="muted small">Change of each layer, ‖Δ‖ / ‖A‖ of its changed tensors together</p><canvas class="layers" role="img" aria-label=${`relative change by layer: ${this.layers.map(({ layer, rel_l2 }) => `${layer}: ${format.number(rel_l2)}`).slice(0, 200).join(', ')}`}></canvas>` : nothing}
     `;
   }
   // --- pictures
