@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong or odd with a model as far as it has been looked at, and how far that is: one answer for every view. Pure.
-import type { Names } from '../tree/rows.js';
+import { namesByTensor, type Names } from '../tree/rows.js';
 import { grave, gravestFirst, isAbout, knownFindings } from './findings.js';
 import type { Document, Finding, MeasuredStats } from './protocol.js';
 import { comparedOf, sentence, standoutsOf, WHY, type Oddness, type Standout } from './standouts.js';
@@ -52,7 +52,7 @@ export function healthOf(model: Known): Health {
   if (known?.key === key) return known.health;
   const doctor = reports.get('doctor');
   const findings = knownFindings(info, reports);
-  const nameOf = new Map(names.names.map((name, i) => [names.order[i]!, name]));
+  const nameOf = namesByTensor(names);
   // While values are measured, numbers of layers that are still to come may be what is usual.
   const standouts = measured.state === 'none' ? [] : standoutsOf(names, measured.stats);
   const told = (one: Standout) => {

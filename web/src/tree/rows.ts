@@ -75,6 +75,8 @@ export interface Names {
   names: readonly string[];
 }
 
+export const namesByTensor = ({ order, names }: Names): Map<number, string> => new Map(names.map((name, i) => [order[i]!, name]));
+
 /** Tensors that a pattern stands for, in natural order. */
 export function tensorsOf(pattern: readonly string[], { order, names }: Names): number[] {
   const expression = patternRegExp(pattern);

@@ -8,7 +8,7 @@ import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
 import { explained } from './differences.js';
-import { firstExpanded, instanceLabel, leadsTo, tensorsOf, visibleRows, type Row } from './rows.js';
+import { firstExpanded, instanceLabel, leadsTo, namesByTensor, tensorsOf, visibleRows, type Row } from './rows.js';
 
 const ROW = 26; // px
 const AHEAD = 8; // rows drawn beyond either edge
@@ -58,7 +58,7 @@ export class TreeView extends AppElement {
     if (model !== this.model) {
       this.model = model;
       this.filtered = null;
-      this.nameByTensor = new Map(model?.names.names.map((name, i) => [model.names.order[i]!, name]));
+      this.nameByTensor = model == null ? new Map() : namesByTensor(model.names);
       this.use(model?.tree ?? null);
       this.top = 0;
     }

@@ -6,6 +6,7 @@ import { grave, isAbout } from '../core/findings.js';
 import { healthOf } from '../core/health.js';
 import type { Finding, MeasuredStats } from '../core/protocol.js';
 import { against, combined, deviations, leastSpread, median, rolesOf, shortRoles, STATS, type Roles, type StatName } from '../core/roles.js';
+import { namesByTensor } from '../tree/rows.js';
 import { base, pictureBar } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
@@ -114,8 +115,7 @@ export class MatrixView extends AppElement {
     }
     const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
     const approximate = Array.from(values, (_, i) => (cells.get(i) ?? []).some((tensor) => stats[tensor]?.sampled === true));
-    const { names: all } = this.model!;
-    const nameOf = new Map(all.names.map((name, i) => [all.order[i]!, name]));
+    const nameOf = namesByTensor(this.model!.names);
     const findings = grave(healthOf(this.model!).findings);
     const told = Array.from(values, (_, i) => findings.find((finding) => (cells.get(i) ?? []).some((tensor) => isAbout(finding, nameOf.get(tensor)!))));
     return { roles, short: shortRoles(roles.roles), values, deviations: far, usual, largest, approximate, told };
@@ -176,22 +176,16 @@ export class MatrixView extends AppElement {
     const named = seen.filter(([i, value]) => value >= FAR || told[i] !== undefined);
     const others = told.flatMap((finding, i) => (finding === undefined || named.some(([other]) => other === i) ? [] : [[i, finding] as const]));
     const by = STATS[this.stat];
-    const shown = named.length > 0 ? named.slice(0, MOST_NAMED) : seen.slice(0, MOST_SEEN);
-    const heading = named.length > 0 ? `Stands out by ${by}` : `Nothing is far out by ${by}; the furthest`;
-    return html`${seen.length === 0
-        ? html`<p class=${others.length === 0 ? 'good' : 'muted'}>By ${by}, every layer is like the others.</p>`
-        : html`<h3>${heading}</h3>
-            <ul>
-              ${shown.map(([i]) => link(i, `${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}${told[i] === undefined ? '' : ` · ${told[i].message}`}`))}
-            </ul>
-            ${named.length > MOST_NAMED ? html`<p class="muted">and ${named.length - MOST_NAMED} more</p>` : nothing}`}
-      ${others.length === 0
-        ? nothing
-        : html`<h3>Wrong by another measure</h3>
-            <ul>
-              ${others.slice(0, MOST_NAMED).map(([i, { message }]) => link(i, message))}
-            </ul>
-            ${others.length > MOST_NAMED ? html`<p class="muted">and ${others.length - MOST_NAMED} more</p>` : nothing}`}`;
+    const list = (heading: string, items: readonly TemplateResult[], most: number) => html`<h3>${heading}</h3>
+      <ul>
+        ${items.slice(0, most)}
+      </ul>
+      ${most === MOST_NAMED && items.length > most ? html`<p class="muted">and ${items.length - most} more</p>` : nothing}`;
+    const measured = (cells: typeof seen) => cells.map(([i]) => link(i, `${approximate[i] === true ? '≈ ' : ''}${against(this.stat, values[i]!, usual[i % across]!)}${told[i] === undefined ? '' : ` · ${told[i].message}`}`));
+    const alike = html`<p class=${others.length === 0 ? 'good' : 'muted'}>By ${by}, every layer is like the others.</p>`;
+    const furthest = () => (named.length > 0 ? list(`Stands out by ${by}`, measured(named), MOST_NAMED) : list(`Nothing is far out by ${by}; the furthest`, measured(seen), MOST_SEEN));
+    return html`${seen.length === 0 ? alike : furthest()}
+      ${others.length === 0 ? nothing : list('Wrong by another measure', others.map(([i, { message }]) => link(i, message)), MOST_NAMED)}`;
   }
 
   /** Shows a cell's tensor, with the others of its role as its peers. */
