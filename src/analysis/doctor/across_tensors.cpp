@@ -10,7 +10,6 @@
 
 #include "analysis/doctor/checks.hpp"
 #include "analysis/kernels/kernels.hpp"
-#include "analysis/odd_spread.hpp"
 #include "analysis/summary.hpp"
 #include "assay/values.hpp"
 #include "base/sort.hpp"
@@ -196,45 +195,6 @@ void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& pati
       chart.share(Code::missing_scale, Severity::warning, "is of 8 bits, fills their range, and has no scale",
                   "are of 8 bits, fill their range, and have no scale", patient.tensor);
   }
-  chart.about(false);
-}
-
-namespace {
-
-struct Spread {
-  std::uint32_t tensor;
-  double std;
-  bool sampled;
-};
-
-/// Layers that are far from those around them.
-void judge(const Checkpoint& checkpoint, std::vector<Spread>& layers, Chart& chart) {
-  sort_stable(layers, [&](const Spread& a, const Spread& b) {
-    return natural_less(checkpoint.tensors[a.tensor].name, checkpoint.tensors[b.tensor].name);
-  });
-  std::vector<double> stds;
-  for (const Spread& layer : layers) stds.push_back(layer.std);
-  for (const auto& [i, others] : odd_spreads(stds)) {
-    const std::string_view name = checkpoint.tensors[layers[i].tensor].name;
-    chart.about(layers[i].sampled);
-    chart.add(Code::odd_spread, Severity::warning,
-              concat(quote(name), " has a standard deviation of ", number_text(stds[i]), ", the layers around it ", number_text(others)),
-              name, {{"std", stds[i]}, {"neighbours", others}});
-  }
-}
-
-}  // namespace
-
-void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart) {
-  std::map<std::string, std::vector<Spread>> by_name;
-  for (const Patient& patient : patients) {
-    const Tensor& tensor = checkpoint.tensors[patient.tensor];
-    if (patient.role != TensorRole::weight || patient.swapped || patient.tied || dtype_info(tensor.dtype).kind != DTypeKind::real) continue;
-    if (!patient.stats.std || !(*patient.stats.std > 0)) continue;
-    std::string name = numberless(tensor.name);
-    if (name.find('#') != std::string::npos) by_name[std::move(name)].push_back({patient.tensor, *patient.stats.std, patient.sampled()});
-  }
-  for (auto& [name, layers] : by_name) judge(checkpoint, layers, chart);
   chart.about(false);
 }
 

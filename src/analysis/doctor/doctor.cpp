@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "analysis/doctor/checks.hpp"
 #include "analysis/stats_run.hpp"
 #include "base/real_text.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 
 namespace assay::analysis {
@@ -65,6 +67,35 @@ namespace {
 
 using doctor::Chart;
 using doctor::Patient;
+
+/// Of what is equally severe, what makes a model useless comes before what may be meant so. Other codes stand behind these.
+constexpr Code kGravestFirst[] = {Code::zero_tail,
+                                  Code::byte_swapped,
+                                  Code::nan,
+                                  Code::inf,
+                                  Code::placeholders,
+                                  Code::missing_layer,
+                                  Code::missing_tensor,
+                                  Code::missing_tied_weight,
+                                  Code::missing_scale,
+                                  Code::odd_shape,
+                                  Code::float_index_buffer,
+                                  Code::all_zero,
+                                  Code::dead_adapter,
+                                  Code::constant,
+                                  Code::identical_layers,
+                                  Code::subnormal,
+                                  Code::dead_rows,
+                                  Code::dead_columns,
+                                  Code::odd_spread};
+
+void sort_gravest_first(std::span<Finding> findings) {
+  const auto rank = [](const Finding& finding) {
+    const auto place = std::ranges::find(kGravestFirst, finding.code) - std::begin(kGravestFirst);
+    return std::pair(-static_cast<int>(finding.severity), place);
+  };
+  sort_stable(findings, {}, rank);
+}
 
 class Examiner {
  public:
@@ -206,8 +237,11 @@ Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config,
 
 Work<Checkup> examine_work(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
                            std::vector<Finding>& findings) {
+  const std::size_t before = findings.size();
   Examiner examiner(checkpoint, options, findings);
-  co_return co_await examiner.run(config);
+  auto checkup = co_await examiner.run(config);
+  sort_gravest_first(std::span(findings).subspan(before));
+  co_return checkup;
 }
 
 std::uint64_t bytes_to_examine(const Checkpoint& checkpoint, bool sample) {

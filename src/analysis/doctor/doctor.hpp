@@ -28,8 +28,9 @@ struct DoctorOptions {
   std::function<bool(std::uint64_t done, std::uint64_t of)> watch = {};
 };
 
-/// Reads every element once, and again the tensors in which something has to be placed or compared. A tensor that cannot be read becomes
-/// a finding; only `need-range` fails. Memory: a few hundred bytes a tensor, and a block of elements.
+/// Reads every element once, and again the tensors in which something has to be placed or compared. Findings are appended, the gravest
+/// first. A tensor that cannot be read becomes a finding; only `need-range` fails. Memory: a few hundred bytes a tensor, and a block of
+/// elements.
 Result<Checkup> examine(const Checkpoint& checkpoint, const ModelConfig& config, const DoctorOptions& options,
                         std::vector<Finding>& findings);
 /// The same on one thread, waiting for what is not at hand. What is given must live as long.

@@ -99,9 +99,10 @@ TEST(Doctor, FindsFlatMatricesAndDeadRows) {
   builder.add("c.weight", {8, 8}, values);
   builder.add("embed_tokens.weight", {8, 8}, values);
   const auto findings = examined(builder);
-  EXPECT_EQ(said(findings), (Said{"warning dead-rows", "warning dead-columns", "note dead-rows", "note dead-columns",
-                                  "note duplicate-content", "warning all-zero", "warning constant"}));
-  EXPECT_EQ(findings[0].message, "'c.weight' has 2 of 8 rows that are all 0: 3, 5");
+  // Of what is all 0 no rows are told besides; the gravest first.
+  EXPECT_EQ(said(findings), (Said{"warning all-zero", "warning constant", "warning dead-rows", "warning dead-columns", "note dead-rows",
+                                  "note dead-columns", "note duplicate-content"}));
+  EXPECT_EQ(findings[2].message, "'c.weight' has 2 of 8 rows that are all 0: 3, 5");
 }
 
 TEST(Doctor, NamesDeadRowsThatFollowEachOtherAsOne) {
@@ -284,6 +285,45 @@ TEST(Doctor, FindsALayerUnlikeItsNeighbours) {
   const auto findings = examined(builder);
   ASSERT_EQ(said(findings), Said{"warning odd-spread"});
   EXPECT_EQ(findings[0].where.tensor, "layers.7.w.weight");
+}
+
+TEST(Doctor, TellsALayerScaledAsAWholeOnce) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 12; ++layer)
+    for (const char* part : {"k", "q", "v"})
+      builder.add_random(concat("layers.", layer, ".", part, ".weight"), {16, 16}, layer == 4 && *part != 'v' ? 0.2f : 0.02f);
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"warning odd-spread"});
+  EXPECT_EQ(findings[0].where.tensor, "");
+  EXPECT_EQ(findings[0].message.find("2 of 3 weights of 'layers.4' have another standard deviation than in the layers around it, '"), 0u)
+      << findings[0].message;
+  const auto names = std::ranges::find(findings[0].facts, "names", &Fact::key);
+  auto told = std::get<std::vector<std::string>>(names->value);
+  std::ranges::sort(told);
+  EXPECT_EQ(told, (std::vector<std::string>{"layers.4.k.weight", "layers.4.q.weight"}));
+}
+
+TEST(Doctor, TellsFewValuesFarOutAsWhatTheyAre) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 6; ++layer) {
+    auto values = builder.random({16, 16}, 0.02f);
+    if (layer == 3) values[77] = -4;
+    builder.add(concat("layers.", layer, ".w.weight"), {16, 16}, values);
+  }
+  const auto findings = examined(builder);
+  ASSERT_EQ(said(findings), Said{"warning odd-spread"});
+  EXPECT_NE(findings[0].message.find("; a few values far out make it so, of up to 4"), std::string::npos) << findings[0].message;
+}
+
+TEST(Doctor, TellsTheGravestFirst) {
+  CheckpointBuilder builder;
+  for (int layer = 0; layer < 6; ++layer) {
+    auto values = builder.random({16, 16}, layer == 0 ? 1 : 0.02f);
+    if (layer == 5) values[9] = std::numeric_limits<float>::quiet_NaN();
+    if (layer == 2) std::fill_n(values.begin(), 16, 0.0f);
+    builder.add(concat("layers.", layer, ".w.weight"), {16, 16}, values);
+  }
+  EXPECT_EQ(said(examined(builder)), (Said{"warning nan", "warning dead-rows", "warning odd-spread"}));
 }
 
 TEST(Doctor, FindsATensorScaledByFour) {
