@@ -64,7 +64,7 @@ def _state_dict(tensor_names, elements):
 
 
 def torch_zip(path, tensor_names, elements):
-    """A torch checkpoint of F32 tensors. Stored members, data aligned to 64; the data's CRCs are left 0, as torch can be told to."""
+    """A torch checkpoint of F32 tensors. Stored members, data aligned to 64, descriptors behind; the data's CRCs are left 0, as torch can be told to."""
     members = [("model/data.pkl", _state_dict(tensor_names, elements), None)]
     members += [("model/data/%d" % i, None, 4 * elements) for i in range(len(tensor_names))]
     members.append(("model/version", b"3\n", None))
@@ -75,14 +75,15 @@ def torch_zip(path, tensor_names, elements):
             crc = 0 if data is None else zlib.crc32(data)
             pad = -(start + 30 + len(name) + 4) % 64
             extra = struct.pack("<HH", 0x4246, pad) + b"Z" * pad
-            file.write(struct.pack("<IHHHHHIIIHH", 0x04034B50, 0, 0, 0, 0, 0x21, crc, size, size, len(name), len(extra)) + name + extra)
+            file.write(struct.pack("<IHHHHHIIIHH", 0x04034B50, 0, 0x808, 0, 0, 0, 0, 0, 0, len(name), len(extra)) + name + extra)
             if data is None:
                 file.truncate(file.tell() + size)
                 file.seek(0, os.SEEK_END)
             else:
                 file.write(data)
+            file.write(struct.pack("<IIII", 0x08074B50, crc, size, size))
             large = struct.pack("<HHQ", 1, 8, start) if start >= 0xFFFFFFFF else b""
-            directory.append(struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0, 0, 0, 0x21, crc, size, size, len(name), len(large), 0, 0, 0, 0,
+            directory.append(struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 0, 0, 0x808, 0, 0, 0, crc, size, size, len(name), len(large), 0, 0, 0, 0,
                                          0xFFFFFFFF if large else start) + name + large)
         begin, body, count = file.tell(), b"".join(directory), len(directory)
         file.write(body)

@@ -20,6 +20,7 @@ struct Limits {
   std::uint32_t walk_depth = 4096;                                ///< nested containers followed when tensors are collected
   std::uint32_t name_bytes = 1u << 16;                            ///< one composed tensor name
   std::uint32_t zip_members = 4u << 20;                           ///< entries of one zip directory
+  std::uint32_t zip_headers = 0xffffffff;                         ///< local headers read of a zip with more members (Storage::inferred)
   std::uint64_t inflate_bytes = std::uint64_t{4} << 30;           ///< one inflated member that holds tensor data
   std::uint64_t inflate_pickle_bytes = std::uint64_t{256} << 20;  ///< one inflated member that is parsed
   std::uint32_t inflate_pickle_ratio = 100;                       ///< the same's inflated / deflated size, where it is more than 4 MiB

@@ -32,6 +32,7 @@ struct Storage {
   std::uint64_t nbytes = 0;  ///< decoded bytes
   std::uint32_t file = 0;    ///< index into Checkpoint::files
   bool big_endian = false;
+  bool inferred = false;                     ///< of a zip archive: `offset` follows from where the members lie, its own header was not read
   std::string_view key;                      ///< its name in the file ("archive/data/0"); "" where it has none. Lives in the Checkpoint
   std::shared_ptr<const Producer> producer;  ///< null for a plain range
 };

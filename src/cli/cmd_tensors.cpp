@@ -7,9 +7,14 @@
 
 namespace assay::cli {
 
+/// Of a zip archive, for a list that is shown to a reader: each is a page, a seek or a fetch of its own.
+constexpr std::uint32_t kHeadersLookedAt = 128;
+
 int run_tensors(Context& context) {
   Answer answer(context);
-  const auto opened = answer.open();
+  Limits limits = limits_of(context.options);
+  if (context.mode == Mode::text && !context.options.has("--columns")) limits.zip_headers = kHeadersLookedAt;
+  const auto opened = answer.open(limits);
   if (!opened) return answer.fail(opened.error());
   const Checkpoint& checkpoint = **opened;
   Choice choice{.patterns = context.options.words_from(1),

@@ -225,7 +225,9 @@ constexpr Command kCommands[] = {
      kInfoExamples,
      false,
      run_info},
-    {"tensors", "ls", "list the tensors", "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable.",
+    {"tensors", "ls", "list the tensors",
+     "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable. Of a zip archive "
+     "with more than 128 members only 128 local headers are looked at, unless one of them is wrong; info, verify, --columns and --json look at all.",
      kFileAndPatterns, kTensorsFlags, kTensorsExamples, true, run_tensors},
     {"tree", "", "the names as a tree, repeated layers as one",
      "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,

@@ -49,12 +49,12 @@ Answer::Answer(Context& context, std::string path) : context_(context), json_(co
   if (context.mode == Mode::json) report::begin_document(json_, context.command.name, path);
 }
 
-Result<Checkpoint*> Answer::open() {
+Result<Checkpoint*> Answer::open(const Limits& limits) {
   auto files = open_path(context_.options.word(0), context_.options.has("--no-mmap") ? MapMode::never : MapMode::automatic);
   if (!files) return std::unexpected(std::move(files).error());
   files_ = *std::move(files);
   naming_ = {files_->label(), files_->primary()};
-  auto checkpoint = assay::open(*files_, limits_of(context_.options));
+  auto checkpoint = assay::open(*files_, limits);
   if (!checkpoint) return std::unexpected(std::move(checkpoint).error());
   checkpoint_.emplace(*std::move(checkpoint));
   return &*checkpoint_;

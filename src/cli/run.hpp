@@ -68,7 +68,8 @@ class Answer {
   explicit Answer(Context& context, std::string path = "");
 
   /// Opens the context's first argument; failures are for fail(). The checkpoint lives in the answer.
-  Result<Checkpoint*> open();
+  Result<Checkpoint*> open() { return open(limits_of(context_.options)); }
+  Result<Checkpoint*> open(const Limits& limits);
   /// The document in JSON mode, null in the others. In NDJSON mode make one JsonWriter per line.
   report::JsonWriter* json() { return context_.mode == Mode::json ? &json_ : nullptr; }
   const report::Naming& naming() const { return naming_; }

@@ -104,16 +104,21 @@ void write_tensor_table(Writer& out, const Style& style, const Checkpoint& check
                         std::span<const std::uint32_t> order) {
   TensorRows rows(style, checkpoint, summary);
   TableLines lines = TensorRows::lines();
-  std::uint64_t parameters = 0, bytes = 0;
+  std::uint64_t parameters = 0, bytes = 0, inferred = 0;
   for (const std::uint32_t t : order) {
     lines.measure(rows.row(t));
     parameters += summary.shares[t].parameters;
     bytes += summary.shares[t].bytes;
+    const std::uint32_t storage = checkpoint.tensors[t].storage;
+    inferred += storage != kNone && checkpoint.storages[storage].inferred;
   }
   if (lines.begin(out, style))
     for (const std::uint32_t t : order) lines.write(out, style, rows.row(t));
   out.put(concat(counted(order.size(), "tensor", "tensors"), ", ", bytes_text(style, bytes), style.exact_bytes ? " bytes" : "", ", ",
-                 count_text(parameters), parameters == 1 ? " parameter\n" : " parameters\n"));
+                 count_text(parameters), parameters == 1 ? " parameter" : " parameters"));
+  if (inferred > 0)
+    out.put(toned(style, Tone::faint, concat("; ", counted(inferred, "offset", "offsets"), " inferred from the archive's layout")));
+  out.put("\n");
 }
 
 }  // namespace assay::report

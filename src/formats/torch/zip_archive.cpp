@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "containers/inflate.hpp"
+#include "containers/zip_layout.hpp"
 #include "formats/torch/collect.hpp"
 
 namespace assay::formats::torch {
@@ -19,30 +20,44 @@ namespace {
 
 constexpr std::uint64_t kSmallRecord = 64;  // byteorder and version are a few characters
 constexpr std::uint64_t kMinVersion = 1, kMaxVersion = 10;
-constexpr std::uint64_t kLocalHeader = 30, kExtraHeader = 4, kDescriptor = 16, kDescriptor64 = 24;
+constexpr std::uint64_t kExtraHeader = 4, kDescriptor = 16, kDescriptor64 = 24;
 constexpr std::uint64_t kAlignment = 64;
 
 // Where torch puts a record's data: header, name, an extra field that pads to the alignment. Only believed when data and descriptor then
-// end exactly where the next header begins. It saves a host that fetches ranges one fetch for every storage.
-class PredictedOffsets {
+// end exactly where the next header begins. In a large file each header stands on a page of its own: not to read them saves a fetch, a
+// seek or a page for every storage.
+class Layout {
  public:
-  explicit PredictedOffsets(const zip::Directory& directory) {
+  explicit Layout(const zip::Directory& directory) : prefix_(directory.prefix) {
     for (const zip::Member& member : directory.members) ends_.push_back(member.header_offset);
     ends_.push_back(directory.directory_offset);
     sort_stable(ends_);
   }
-  std::optional<std::uint64_t> of(const zip::Member& member, std::uint64_t prefix) const {
-    if (member.method != 0 || member.encrypted() || member.packed_size != member.size || member.header_offset < prefix) return std::nullopt;
+  std::optional<std::uint64_t> offset_of(const zip::Member& member) const {
+    if (member.method != 0 || member.encrypted() || member.packed_size != member.size || member.header_offset < prefix_)
+      return std::nullopt;
     const auto next = std::ranges::upper_bound(ends_, member.header_offset);
-    const std::uint64_t least = member.header_offset - prefix + kLocalHeader + member.name.size() + kExtraHeader;
-    const std::uint64_t data = prefix + (least + kAlignment - 1) / kAlignment * kAlignment;
+    const std::uint64_t least = member.header_offset - prefix_ + zip::kLocalHeaderSize + member.name.size() + kExtraHeader;
+    const std::uint64_t data = prefix_ + (least + kAlignment - 1) / kAlignment * kAlignment;
     if (next == ends_.end() || *next < data || *next - data < member.size) return std::nullopt;
     const std::uint64_t behind = *next - data - member.size;
-    if (behind != (member.size == 0 ? 0 : kDescriptor) && behind != kDescriptor64) return std::nullopt;
-    return data;
+    const bool described = (member.flags & zip::kHasDescriptor) != 0;
+    const bool fits = behind == 0 ? !described || member.size == 0 : described && (behind == kDescriptor || behind == kDescriptor64);
+    return fits ? std::optional(data) : std::nullopt;
+  }
+  /// Whether `count` headers, spread evenly, stand where the directory says and agree. Where they do not, each is worth reading.
+  bool agrees(const Archive& archive, std::size_t count) const {
+    const std::vector<zip::Member>& members = archive.directory.members;
+    for (std::size_t i = 0; i < count; ++i) {
+      const zip::Member& member = members[i * members.size() / count];
+      const auto inferred = offset_of(member);
+      if (inferred && zip::data_offset(*archive.source, member) != *inferred) return false;
+    }
+    return true;
   }
 
  private:
+  std::uint64_t prefix_;
   std::vector<std::uint64_t> ends_;
 };
 
@@ -56,15 +71,7 @@ class ZipStorages final : public StorageSource {
     for (const auto& [before, behind] : places_)
       if (member == nullptr) member = archive_.find(concat(before, id.key, behind));
     if (member == nullptr) return fail(missing(concat(places_[0].before, id.key, places_[0].behind), id.claimed_bytes().value_or(0)));
-    auto storage = zip::storage_of(*archive_.source, *member, archive_.limits);
-    if (!storage && storage.error().code() == Code::need_range) {
-      if (!predicted_) predicted_.emplace(archive_.directory);
-      if (const auto offset = predicted_->of(*member, archive_.directory.prefix)) {
-        storage = Storage();
-        storage->offset = *offset;
-        storage->nbytes = member->size;
-      }
-    }
+    auto storage = place(*member);
     if (!storage) return fail(std::move(storage).error().in_member(member->name));
     storage->big_endian = archive_.big_endian;
     storage->key = arena_.text(member->name);
@@ -72,6 +79,37 @@ class ZipStorages final : public StorageSource {
   }
 
  private:
+  Result<Storage> place(const zip::Member& member) {
+    if (!trusts_layout_) trusts_layout_ = trusts_layout();
+    if (*trusts_layout_)
+      if (auto storage = infer(member)) return *std::move(storage);
+    auto storage = zip::storage_of(*archive_.source, member, archive_.limits);
+    if (!storage && storage.error().code() == Code::need_range)
+      if (auto inferred = infer(member)) return *std::move(inferred);
+    return storage;
+  }
+
+  bool trusts_layout() {
+    const zip::Directory& directory = archive_.directory;
+    return !directory.salvaged && directory.members.size() > archive_.limits.zip_headers &&
+           layout().agrees(archive_, archive_.limits.zip_headers);
+  }
+
+  std::optional<Storage> infer(const zip::Member& member) {
+    const auto offset = layout().offset_of(member);
+    if (!offset) return std::nullopt;
+    Storage storage;
+    storage.offset = *offset;
+    storage.nbytes = member.size;
+    storage.inferred = true;
+    return storage;
+  }
+
+  const Layout& layout() {
+    if (!layout_) layout_.emplace(archive_.directory);
+    return *layout_;
+  }
+
   Error missing(std::string_view record, std::uint64_t claimed) {
     const std::string name = archive_.base + std::string(record);
     const auto& cut = archive_.directory.cut;
@@ -88,7 +126,8 @@ class ZipStorages final : public StorageSource {
   Arena& arena_;
   std::span<const StoragePlace> places_;
   std::uint64_t* lost_bytes_;
-  std::optional<PredictedOffsets> predicted_;
+  std::optional<Layout> layout_;
+  std::optional<bool> trusts_layout_;
 };
 
 Result<std::optional<std::string>> read_small(const Archive& archive, const zip::Member* member) {

@@ -286,5 +286,96 @@ TEST(LegacyStream, OfTenGigabytesIsSoughtThrough) {
   EXPECT_EQ(values_of(*opened, *opened->find("last"), nullptr), "0x1p+0 0x1p+1 ");
 }
 
+/// A torch archive of `count` tensors of four numbers; `aligned` as torch writes it.
+ZipBuilder many_tensors(std::size_t count, bool aligned = true) {
+  std::string state = "(d";
+  for (std::size_t i = 0; i < count; ++i)
+    state += test::text("w" + std::to_string(i)) + test::tensor({.storage = test::storage(std::to_string(i))}) + "s";
+  ZipBuilder zip;
+  zip.add(torch_member("archive/data.pkl", bytes_of(state + ".")));
+  for (std::size_t i = 0; i < count; ++i) {
+    ZipMember member = torch_member("archive/data/" + std::to_string(i), test::numbers_1_to_4());
+    if (!aligned) member.alignment = 0;
+    zip.add(std::move(member));
+  }
+  zip.add(torch_member("archive/version", bytes_of("3\n")));
+  return zip;
+}
+
+struct Listed {
+  Checkpoint checkpoint;
+  std::uint64_t bytes_read;
+  std::size_t inferred() const { return static_cast<std::size_t>(std::ranges::count(checkpoint.storages, true, &Storage::inferred)); }
+  std::size_t unreadable() const { return static_cast<std::size_t>(std::ranges::count(checkpoint.tensors, false, &Tensor::readable)); }
+};
+
+Listed list_with(const Bytes& bytes, std::uint32_t zip_headers) {
+  const auto source = std::make_shared<CountingSource>(text_of(bytes), 0);
+  SourceSet set("x.pt", "x.pt");
+  set.add("x.pt", source);
+  auto opened = open(set, {.zip_headers = zip_headers});
+  EXPECT_TRUE(opened) << describe(opened);
+  return {*std::move(opened), source->count};
+}
+
+constexpr std::uint32_t kAllHeaders = Limits().zip_headers;
+constexpr std::size_t kLocalHeader = 30;
+
+TEST(ZipHeaders, AreNotReadWhereTheLayoutTellsTheOffsets) {
+  constexpr std::size_t kTensors = 500;
+  const Bytes bytes = many_tensors(kTensors).build_torch();
+  const Listed all = list_with(bytes, kAllHeaders);
+  const Listed some = list_with(bytes, 16);
+  EXPECT_EQ(all.inferred(), 0u);
+  EXPECT_EQ(some.inferred(), kTensors);
+  EXPECT_EQ(describe(some.checkpoint), describe(all.checkpoint));
+  EXPECT_EQ(all.bytes_read - some.bytes_read, (kTensors - 16) * kLocalHeader);
+  EXPECT_EQ(list_with(bytes, kTensors + 2).inferred(), 0u) << "not more members than headers to read";
+}
+
+TEST(ZipHeaders, OfEveryWrittenFileMayStayUnread) {
+  std::size_t inferred = 0;
+  for (const char* name : {"torch", "old", "special"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(ASSAY_TEST_DATA) + "/" + name)) {
+      const std::string file = entry.path().filename().string();
+      const std::string content = data(std::string(name) + "/" + file);
+      const auto all = open_file_named(file, content);
+      const auto none = open_file_named(file, content, {.zip_headers = 0});
+      EXPECT_EQ(describe(none), describe(all)) << file;
+      if (none) inferred += static_cast<std::size_t>(std::ranges::count(none->storages, true, &Storage::inferred));
+    }
+  }
+  EXPECT_GT(inferred, 300u);
+}
+
+TEST(ZipHeaders, OfAnotherLayoutAreRead) {
+  const Bytes bytes = many_tensors(100, false).build_torch();
+  const Listed some = list_with(bytes, 16);
+  EXPECT_EQ(some.inferred(), 0u);
+  EXPECT_EQ(describe(some.checkpoint), describe(list_with(bytes, kAllHeaders).checkpoint));
+}
+
+TEST(ZipHeaders, AreAllReadWhereOneIsWrong) {
+  constexpr std::size_t kTensors = 500;
+  ZipBuilder zip = many_tensors(kTensors);
+  Bytes bytes = zip.build_torch();
+  // A hole, as in a download whose pieces did not all come, over an eighth of the file.
+  const std::size_t begin = zip.header_offsets[100], end = zip.header_offsets[164];
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
+  const Listed some = list_with(bytes, 16);
+  EXPECT_EQ(some.inferred(), 0u);
+  EXPECT_EQ(some.unreadable(), 64u);
+  EXPECT_FALSE(some.checkpoint.complete);
+  EXPECT_EQ(describe(some.checkpoint), describe(list_with(bytes, kAllHeaders).checkpoint));
+}
+
+TEST(ZipHeaders, ThatLieBetweenThoseLookedAtAreLeftToFullReading) {
+  ZipBuilder zip = many_tensors(500);
+  Bytes bytes = zip.build_torch();
+  bytes[zip.header_offsets[101]] = std::byte{0};
+  EXPECT_EQ(list_with(bytes, 16).unreadable(), 0u);
+  EXPECT_EQ(list_with(bytes, kAllHeaders).unreadable(), 1u);
+}
+
 }  // namespace
 }  // namespace assay::testing
