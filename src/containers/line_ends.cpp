@@ -92,14 +92,48 @@ Result<std::optional<std::string>> removed_returns(const ByteSource& source, Byt
                 " missing before the archive's directory, and none of ", feeds, " line feeds has a carriage return before it");
 }
 
+/// A stream of torch.save before 1.6: in each stands the text "little_endian", behind its length, which is the code of a carriage return.
+std::optional<std::string> changed_length(std::string_view head) {
+  using std::string_view_literals::operator""sv;
+  constexpr std::size_t kFront = 512;
+  const std::string_view front = head.substr(0, kFront);
+  const auto has = [&](std::string_view text) { return front.find(text) != std::string_view::npos; };
+  if (has("X\0\0\0little_endian"sv) || has("\x8clittle_endian"sv))
+    return "the file was taken for text: its carriage returns are gone, first that which is the length of 'little_endian'";
+  if (has("X\n\0\0\0little_endian"sv) || has("\x8c\nlittle_endian"sv))
+    return "the file was taken for text: line feeds stand for its carriage returns, first for that which is the length of 'little_endian'";
+  return std::nullopt;
+}
+
+/// Of such a stream, one in whose numbers line feeds often stand before carriage returns and never behind them.
+Result<std::optional<std::string>> removed_from_stream(const ByteSource& source, ByteView head, Look look) {
+  using std::string_view_literals::operator""sv;
+  constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
+  constexpr std::uint64_t kMost = std::uint64_t{16} << 20, kEnough = 12;
+  if (head.text().substr(0, 32).find(kMagic) == std::string_view::npos) return std::nullopt;
+  if (auto words = changed_length(head.text())) return words;
+  if (look == Look::at_ends) return std::nullopt;
+  ASSAY_TRY(const ByteBlock block, source.fetch(0, std::min(source.size(), kMost)));
+  const std::string_view text = block.view().text();
+  std::uint64_t turned = 0;
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    if (at > 0 && text[at - 1] == '\r') return std::nullopt;
+    if (at + 1 < text.size() && text[at + 1] == '\r') ++turned;
+  }
+  if (turned < kEnough) return std::nullopt;
+  return concat("the file was taken for text: ", turned, " times a line feed stands before a carriage return, and never behind one");
+}
+
 }  // namespace
 
-Result<std::optional<std::string>> taken_for_text(const ByteSource& source) {
+Result<std::optional<std::string>> taken_for_text(const ByteSource& source, Look look) {
   const std::uint64_t n = std::min(source.size(), kEnd);
   ASSAY_TRY(const ByteBlock head, source.fetch(0, n));
   ASSAY_TRY(const ByteBlock tail, source.fetch(source.size() - n, n));
   if (auto words = added_returns(head.view(), tail.view())) return words;
   if (auto words = replaced_bytes(head.view())) return words;
+  ASSAY_TRY(auto stream, removed_from_stream(source, head.view(), look));
+  if (stream) return stream;
   return removed_returns(source, tail.view());
 }
 

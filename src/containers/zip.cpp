@@ -22,8 +22,6 @@ constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::uint64_t kLongestLocalHeader = kLocalHeaderSize + 2 * 65535;
 /// The first look back is what a probe has read already; the second is for longer comments and for archives with more behind them.
 constexpr std::uint64_t kTails[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20};
-/// The kind of file in the high bits of an entry's attributes.
-constexpr std::uint32_t kUnixLink = 0xa;
 /// How many signatures that look like end records are followed.
 constexpr int kMostEndRecords = 16;
 
@@ -78,6 +76,13 @@ void take_classic(EndRecord& record, const std::byte* p) {
   const bool split = (disk != 0 && disk != 0xffff) || (directory_disk != 0 && directory_disk != 0xffff);
   if (split || (record.entries != 0xffff && load_le<std::uint16_t>(p + 8) != record.entries))
     record.findings.add(Finding(Code::bad_zip, concat("the end record tells of a split archive (disk ", disk, ")"), {.offset = record.at}));
+  else if (disk != 0 || directory_disk != 0) {
+    // Allowed where a ZIP64 end record has the number; torch looks at this one alone.
+    Finding finding(Code::bad_zip, "the end record leaves the number of its disk to the ZIP64 end record; torch.load refuses that",
+                    {.offset = record.at});
+    finding.severity = Severity::warning;
+    record.findings.add(std::move(finding));
+  }
 }
 
 /// A ZIP64 end record or its locator that tells of other disks, where no writer of one file does: torch refuses it.
@@ -313,53 +318,6 @@ void tell_prefix(Directory& directory, std::uint64_t shift) {
                                  concat(counted(directory.prefix, "byte stands", "bytes stand"), " before the archive",
                                         shift != 0 ? "; its offsets are moved by as many, which torch would not do" : ""),
                                  {.offset = 0, .length = directory.prefix}));
-}
-
-/// True when no entry follows the one at `i` but one starts inside it: its lengths are wrong.
-bool swallows_another(const ByteView& bytes, std::size_t i, std::size_t total) {
-  const std::size_t end = i + total;
-  if (end == bytes.size() || (bytes.size() - end >= 4 && load_le<std::uint32_t>(bytes.data() + end) == kEntry)) return false;
-  return bytes.slice(i + kEntrySize, total - kEntrySize).text().find(std::string_view("PK\1\2", 4)) != std::string_view::npos;
-}
-
-/// Reads the entry at `i`; nothing when the bytes left do not hold one. Advances `i`.
-std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uint64_t prefix, Findings& findings) {
-  if (bytes.size() - i < kEntrySize) return std::nullopt;
-  const std::byte* p = bytes.data() + i;
-  if (load_le<std::uint32_t>(p) != kEntry) return std::nullopt;
-  const std::size_t name = load_le<std::uint16_t>(p + 28), extra = load_le<std::uint16_t>(p + 30), comment = load_le<std::uint16_t>(p + 32);
-  const std::size_t total = kEntrySize + name + extra + comment;
-  if (total > bytes.size() - i || swallows_another(bytes, i, total)) return std::nullopt;
-  Member member{.name = bytes.slice(i + kEntrySize, name).text(),
-                .entry_offset = bytes.offset(i),
-                .crc = load_le<std::uint32_t>(p + 16),
-                .method = load_le<std::uint16_t>(p + 10),
-                .flags = load_le<std::uint16_t>(p + 8),
-                .link = load_le<std::uint32_t>(p + 38) >> 28 == kUnixLink};
-  WideNumbers numbers{.size = load_le<std::uint32_t>(p + 24),
-                      .packed = load_le<std::uint32_t>(p + 20),
-                      .offset = load_le<std::uint32_t>(p + 42),
-                      .wide_disk = load_le<std::uint16_t>(p + 34) == 0xffff};
-  const auto bad = [&](std::string_view what) {
-    add_finding(findings, Code::bad_zip, [&] {
-      return Finding(Code::bad_zip, concat("member ", quote(member.name), ' ', what),
-                     {.member = std::string(member.name), .offset = member.entry_offset});
-    });
-  };
-  const Zip64Extra wide = widen(bytes.slice(i + kEntrySize + name, extra), numbers);
-  if (wide == Zip64Extra::missing) bad("lacks the ZIP64 numbers that its entry points to");
-  if (wide == Zip64Extra::twice) bad("has two ZIP64 fields; the first is taken");
-  constexpr std::uint16_t kUtf8Name = 0x0800;
-  if ((member.flags & kUtf8Name) != 0 && first_invalid_utf8(member.name) != std::string_view::npos)
-    add_finding(findings, Code::odd_name, [&] {
-      return Finding(Code::odd_name, concat("the name ", quote(member.name), " is marked as UTF-8 and is not; torch.load refuses that"),
-                     {.member = std::string(member.name), .offset = member.entry_offset});
-    });
-  member.size = numbers.size;
-  member.packed_size = numbers.packed;
-  member.header_offset = checked_add(numbers.offset, prefix).value_or(~std::uint64_t{0});
-  i += total;
-  return member;
 }
 
 /// Moves `i` from what is no entry to the next that looks like one, so that a damaged entry does not hide those behind it.

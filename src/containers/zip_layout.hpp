@@ -36,6 +36,7 @@ inline constexpr std::size_t kEndRecordSize = 22;
 
 inline constexpr std::uint16_t kHasDescriptor = 0x0008;
 inline constexpr std::uint16_t kEncryption = 0x2041;
+inline constexpr std::uint16_t kPatch = 0x0020;  ///< of data that is a patch to another file
 
 struct LocalHeader {
   std::uint32_t signature, crc, packed, size;
@@ -52,6 +53,9 @@ struct WideNumbers {
 enum class Zip64Extra : std::uint8_t { fine, missing, twice };
 /// Replaces those of `numbers` that are 0xFFFFFFFF by what the extra field says.
 Zip64Extra widen(ByteView extra, WideNumbers& numbers);
+
+/// Reads the entry at `i`; nothing when the bytes left do not hold one. Advances `i`. `prefix` is added to the member's offset.
+std::optional<Member> read_entry(const ByteView& bytes, std::size_t& i, std::uint64_t prefix, Findings& findings);
 
 /// What makes a Directory whole after its members are known.
 class DirectoryReader {

@@ -35,6 +35,8 @@ Error member_error(Code code, const Member& member, std::string what) {
 /// Checks what the directory alone can tell about reading the member.
 Result<void> check_readable(const Member& member, std::uint64_t max_size, const Limits& limits) {
   if (member.encrypted()) return fail(member_error(Code::encrypted_member, member, "is encrypted"));
+  if ((member.flags & kPatch) != 0)
+    return fail(member_error(Code::unsupported_compression, member, "claims to be a patch to another file, which no reader takes"));
   if (member.method == static_cast<std::uint16_t>(Method::stored)) {
     if (member.packed_size != member.size)
       return fail(member_error(Code::bad_zip, member,

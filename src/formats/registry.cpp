@@ -79,8 +79,8 @@ bool is_doubtful(const Result<Checkpoint>& opened) {
 }
 
 /// Why nothing in a file can be trusted that a program took for text.
-Result<std::optional<Error>> find_conversion(const ByteSource& source) {
-  ASSAY_TRY(auto words, taken_for_text(source));
+Result<std::optional<Error>> find_conversion(const ByteSource& source, Look look) {
+  ASSAY_TRY(auto words, taken_for_text(source, look));
   if (!words) return std::nullopt;
   return std::optional(Error(Code::text_converted, *std::move(words)).fact("size", source.size()));
 }
@@ -88,7 +88,9 @@ Result<std::optional<Error>> find_conversion(const ByteSource& source) {
 Result<Checkpoint> open_as(const Format& format, const OpenInput& input) {
   auto checkpoint = format.open(input);
   if (is_doubtful(checkpoint)) {
-    ASSAY_TRY(auto converted, find_conversion(*input.source));
+    const bool misplaced =
+        !checkpoint || checkpoint->findings.has(Code::storage_size_mismatch) || checkpoint->findings.has(Code::bad_header);
+    ASSAY_TRY(auto converted, find_conversion(*input.source, misplaced ? Look::within : Look::at_ends));
     if (converted) return fail(std::move(*converted).in_file(input.name));
   }
   if (!checkpoint) return fail(std::move(checkpoint).error().in_file(input.name));
@@ -130,7 +132,7 @@ Result<Checkpoint> open_single(const FileSet& files, std::string_view name, std:
   if (best && best->open == open_index && content == Content::weights)
     return fail(Error(Code::json_document, "an index of shards, where a file of weights is expected").in_file(name));
   if (best) return open_as(*best, input);
-  ASSAY_TRY(auto converted, find_conversion(*source));
+  ASSAY_TRY(auto converted, find_conversion(*source, Look::at_ends));
   if (converted) return fail(std::move(*converted).in_file(name));
   return fail(unknown_format(probe).in_file(name));
 }

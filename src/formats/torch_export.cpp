@@ -195,6 +195,28 @@ std::optional<std::string_view> stem(std::string_view record, std::string_view f
   return record.substr(folder.size(), record.size() - folder.size() - ending.size());
 }
 
+/// Storages are there, and nothing that says which tensors they hold: neither a list of theirs nor one of compiled code.
+void tell_unlisted(const Archive& archive, std::string_view folder, std::string_view ending, Checkpoint& checkpoint) {
+  std::uint64_t storages = 0, bytes = 0;
+  const zip::Member* first = nullptr;
+  for (const zip::Member& member : archive.directory.members) {
+    if (!member.name.starts_with(archive.base)) continue;
+    const std::string_view record = member.name.substr(archive.base.size());
+    if (stem(record, folder, ending) || record.ends_with("/weights_config.json") ||
+        (stem(record, folder, ".pt") && record.find('/', folder.size()) == record.npos))
+      return;
+    const std::string_view name = record.starts_with(folder) ? record.substr(folder.size()) : std::string_view();
+    if (!name.starts_with("weight_") && !name.starts_with("tensor_")) continue;
+    if (storages++ == 0) first = &member;
+    bytes = checked_add(bytes, member.size).value_or(bytes);
+  }
+  if (first == nullptr) return;
+  checkpoint.add(Finding(Code::missing_metadata,
+                         concat("the list of tensors ", folder, '*', ending, " is not in the archive, so that its ",
+                                counted(storages, "storage", "storages"), " of ", grouped(bytes), " bytes in ", folder, " cannot be told"),
+                         {.member = std::string(first->name), .offset = first->header_offset}));
+}
+
 }  // namespace
 
 bool is_torch_export(Archive& archive) {
@@ -216,6 +238,7 @@ Result<void> list_torch_export(const Archive& archive, Checkpoint& checkpoint) {
   };
   constexpr Kind kKinds[] = {{"data/weights/", "_weights_config.json", ""}, {"data/constants/", "_constants_config.json", "constants."}};
   for (const auto& [folder, ending, prefix] : kKinds) {
+    tell_unlisted(archive, folder, ending, checkpoint);
     Folder lists(archive, folder, checkpoint);
     std::size_t models = 0;
     for (const zip::Member& member : archive.directory.members)

@@ -70,8 +70,12 @@ Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
   for (const zip::Member& member : directory.members) {
     if (!ends_with_data_pkl(member.name)) continue;
     archive.base = member.name.substr(0, member.name.size() - std::string_view("data.pkl").size());
-    checkpoint.add(Finding(Code::odd_name, concat("the checkpoint is ", quote(member.name),
-                                                  ", not in the folder of the archive's first entry; torch.load refuses that")));
+    Finding finding(
+        Code::odd_name,
+        concat("the checkpoint is ", quote(member.name), ", not in the folder of the archive's first entry; torch.load refuses that"),
+        {.member = std::string(member.name), .offset = member.entry_offset});
+    finding.severity = Severity::warning;
+    checkpoint.add(std::move(finding));
     return member;
   }
   if (directory.cut && ends_with_data_pkl(directory.cut->name)) {
@@ -100,6 +104,21 @@ std::string root_of(const zip::Directory& directory) {
   const std::string_view first = directory.members.front().name;
   const std::size_t slash = first.find_first_of("/\\");
   return slash == std::string_view::npos ? std::string() : concat(first.substr(0, slash), "/");
+}
+
+/// Torch lists all records before it reads one, and wants each in the root.
+void tell_strays(const Archive& archive, Checkpoint& checkpoint) {
+  const zip::Member* first = nullptr;
+  std::uint64_t strays = 0;
+  for (const zip::Member& member : archive.directory.members)
+    if (!member.name.starts_with(archive.base) && strays++ == 0) first = &member;
+  if (first == nullptr) return;
+  Finding finding(Code::odd_name,
+                  concat(counted(strays, "member stands", "members stand"), " outside of the folder ", quote(archive.base), ", such as ",
+                         quote(first->name, 100), "; torch.load refuses that"),
+                  {.member = std::string(first->name), .offset = first->entry_offset});
+  finding.severity = Severity::warning;
+  checkpoint.add(std::move(finding));
 }
 
 // What a frozen module's weights became. They are listed beside what data.pkl holds, so their damage is a finding.
@@ -182,7 +201,10 @@ Result<void> list_state(Archive& archive, std::string_view prefix, std::uint64_t
   ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
   ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
   ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix, .lost_bytes = &lost_bytes}));
-  if (archive.find("constants.pkl") == nullptr) return {};
+  if (archive.find("constants.pkl") == nullptr) {
+    if (archive.base == root_of(archive.directory)) tell_strays(archive, checkpoint);
+    return {};
+  }
   checkpoint.format = "torch-script";
   return list_constants(archive, checkpoint);
 }

@@ -78,6 +78,7 @@ void write_scan_keys(JsonWriter& json, const Report& report) {
   json.key("imports").begin_array();
   for (const scan::Import& import : report.imports) write_import(json, import);
   json.end_array();
+  if (report.imports_left_out > 0) json.key("imports_left_out").integer(report.imports_left_out);
   json.key("calls").begin_array();
   for (const scan::Call& call : report.calls) write_call(json, call);
   json.end_array();

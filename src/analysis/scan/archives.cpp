@@ -67,16 +67,6 @@ bool is_plain_array(std::span<const std::byte> front, std::uint64_t size, const 
   return data && checked_add(header->data_offset, *data) == size;
 }
 
-/// What a member that is a symbolic link leads to; "" where that cannot be read.
-Result<std::string> link_target(const ByteSource& source, const zip::Member& member) {
-  constexpr std::uint64_t kLongestPath = 4096;
-  auto begin = zip::data_offset(source, member);
-  if (!begin && must_propagate(begin.error())) return std::unexpected(std::move(begin).error());
-  if (!begin || *begin >= source.size()) return std::string();
-  ASSAY_TRY(const ByteBlock bytes, source.view(*begin, std::min({member.packed_size, kLongestPath, source.size() - *begin})));
-  return std::string(bytes.view().text());
-}
-
 }  // namespace
 
 ZipKind kind_of(const zip::Directory& directory) {
@@ -224,7 +214,7 @@ void Scanner::take_zip_finding(const Piece& piece, Row row, Finding finding) {
 Result<void> Scanner::scan_cut(const Piece& piece, Row row, const zip::Member& member, const ZipKind& kind) {
   mark(row, Status::malformed);
   zip::Member rest = member;
-  rest.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
+  rest.flags &= static_cast<std::uint16_t>(~(zip::kEncryption | zip::kPatch));
   if (rest.method == 0) rest.size = rest.packed_size;
   const bool storage = is_storage(join(piece.name, member.name));
   return scan_member_bytes(piece, row, rest, storage, kind, rest.method);
@@ -237,23 +227,19 @@ Result<void> Scanner::scan_member(const Piece& archive, Row row, const zip::Memb
     if (archive.base) finding.where.offset = *archive.base + member.header_offset;
     report_.findings.add(std::move(finding));
   };
-  if (escapes_folder(member.name)) complain(Status::malformed, Code::path_escapes, "has a name that leaves the archive's folder");
-  if (member.link && member.method == 0) {
-    ASSAY_TRY(const std::string target, link_target(archive.source, member));
-    if (leads_out(member.name, target))
-      complain(Status::malformed, Code::path_escapes, concat("is a link to ", quote(target, 80), ", outside of the archive's folder"));
-  }
+  ASSAY_TRY(const std::string fault, path_fault(archive.source, member));
+  if (!fault.empty()) complain(Status::malformed, Code::path_escapes, fault);
   if (member.name.find('\0') != std::string_view::npos) complain(Status::malformed, Code::odd_name, "has a NUL in its name");
-  if (member.encrypted() || (member.flags & 0x20) != 0)
+  if (member.encrypted() || (member.flags & zip::kPatch) != 0)
     complain(Status::incomplete, Code::encrypted_member,
-             (member.flags & 0x20) != 0 && !member.encrypted() ? "claims to be a patch"
-                                                               : "claims to be encrypted; its bytes are read as they are");
+             (member.flags & zip::kPatch) != 0 && !member.encrypted() ? "claims to be a patch"
+                                                                      : "claims to be encrypted; its bytes are read as they are");
   const bool known = is_unpacked(member.method);
   if (!known)
     complain(Status::incomplete, Code::unsupported_compression,
              concat("is packed with method ", member.method, ", which is not unpacked here"));
   zip::Member plain = member;
-  plain.flags &= static_cast<std::uint16_t>(~zip::kEncryption);
+  plain.flags &= static_cast<std::uint16_t>(~(zip::kEncryption | zip::kPatch));
   ASSAY_CHECK(scan_member_bytes(archive, row, plain, storage, kind, member.method));
   if (!odd && known) return {};
   // Some readers would take the bytes otherwise.

@@ -174,15 +174,10 @@ Result<bool> Scanner::scan_safetensors(const Piece& piece, Row row) {
 
 /// A member that would be unpacked elsewhere, or a link that leads elsewhere.
 void Scanner::note_tar_path(const Piece& piece, Row row, const tar::Member& member) {
-  // A hard link names a path of the archive, a symbolic one a path from its own folder on.
-  const bool leaves = escapes_folder(member.name), leads = leads_out(member.type == '2' ? member.name : std::string(), member.link);
-  if (!leaves && !leads) return;
+  const std::string fault = path_fault(member);
+  if (fault.empty()) return;
   mark(row, Status::malformed);
-  Finding finding(Code::path_escapes,
-                  concat("member ", quote(member.name),
-                         leaves ? " has a name that leaves the archive's folder"
-                                : concat(" is a link to ", quote(member.link, 80), ", outside of the archive's folder")),
-                  {.member = join(piece.name, member.name)});
+  Finding finding(Code::path_escapes, concat("member ", quote(member.name), ' ', fault), {.member = join(piece.name, member.name)});
   if (piece.base) finding.where.offset = *piece.base + member.header_offset;
   report_.findings.add(std::move(finding));
 }

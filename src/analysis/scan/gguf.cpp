@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint32_t kString = 8, kArray = 9;
 constexpr std::uint8_t kValueSizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kMostDimensions = 4;
+constexpr std::size_t kLongestName = 63;  // bytes of a tensor's name, for ggml keeps it in 64
 constexpr std::uint64_t kMostAlignment = std::uint64_t{1} << 30;
 
 /// Elements and bytes of a block of each type that ggml has; files of other programs have more.
@@ -92,6 +93,9 @@ void Walker::key() {
 
 void Walker::tensor() {
   const std::string name(string("tensor name"));
+  if (in_.ok() && name.size() > kLongestName)
+    return fail(Code::odd_name, concat("the tensor name ", quote(name, kLongestName), " has ", name.size(),
+                                       " bytes; ggml refuses more than ", kLongestName));
   if (in_.ok() && !names_.insert(name).second) return fail(Code::duplicate_name, concat("two tensors are named ", quote(name)));
   const std::uint32_t dimensions = in_.u32_le("dimensions");
   if (in_.ok() && dimensions > kMostDimensions)

@@ -24,6 +24,7 @@ using pickle::Node;
 namespace {
 
 constexpr std::size_t kShownArguments = 200;
+constexpr std::size_t kMostJudged = 20'000;  // names whose judgement is kept for the next pickle
 
 /// The arguments as they stand in a call: "'true', 1".
 std::string arguments_text(const Graph& graph, Node call) {
@@ -57,9 +58,10 @@ const Judgement& Judge::judge_global(Node global) {
   const GlobalName written = graph_.global(global), mapped = graph_.mapped_global(global);
   // One name may be imported a million times.
   std::string key = concat(written.module, '\n', written.name, '\n', mapped.module, piece_.torch_script ? "\nt" : "");
-  auto known = scanner_.judged_.find(key);
-  if (known == scanner_.judged_.end()) known = scanner_.judged_.emplace(std::move(key), judge_uncached(global)).first;
-  return globals_.emplace(global, known->second).first->second;
+  const auto known = scanner_.judged_.find(key);
+  const Judgement judged = known != scanner_.judged_.end() ? known->second : judge_uncached(global);
+  if (known == scanner_.judged_.end() && scanner_.judged_.size() < kMostJudged) scanner_.judged_.emplace(std::move(key), judged);
+  return globals_.emplace(global, judged).first->second;
 }
 
 bool Judge::is_plain(Node node) const {
@@ -149,16 +151,19 @@ void Judge::import(Node global) {
                .why = why,
                .place = scanner_.place(piece_, graph_.offset(global), stream_)};
   if (entry.written == entry.name) entry.written.clear();
-  const auto [at, fresh] =
-      scanner_.import_index_.try_emplace({piece_.name, concat(entry.name, '\n', entry.written)}, scanner_.report_.imports.size());
-  if (!fresh) {
-    Import& known = scanner_.report_.imports[at->second];
+  std::vector<Import>& imports = scanner_.report_.imports;
+  std::pair<std::string, std::string> key{piece_.name, concat(entry.name, '\n', entry.written)};
+  if (const auto at = scanner_.import_index_.find(key); at != scanner_.import_index_.end()) {
+    Import& known = imports[at->second];
     ++known.times;
     if (known.verdict >= judged.verdict) return;
     known.verdict = judged.verdict;
     known.why = why;
+  } else if (imports.size() < (judged.verdict == Verdict::dangerous ? 2 : 1) * Report::kMostImports) {
+    scanner_.import_index_.emplace(std::move(key), imports.size());
+    imports.push_back(std::move(entry));
   } else {
-    scanner_.report_.imports.push_back(std::move(entry));
+    ++scanner_.report_.imports_left_out;
   }
   scanner_.raise(row_, judged.verdict);
   if (judged.verdict == Verdict::clean) return;

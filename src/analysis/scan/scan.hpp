@@ -73,8 +73,9 @@ struct WeightsOnly {
 struct Report {
   Verdict verdict = Verdict::clean;
   Status status = Status::complete;
-  std::vector<Import> imports;  ///< one per name and member
-  std::vector<Call> calls;      ///< at most kMostCalls; call_count has all
+  std::vector<Import> imports;         ///< one per name and member; at most kMostImports that are not dangerous, twice as many that are
+  std::uint64_t imports_left_out = 0;  ///< imports of further names
+  std::vector<Call> calls;             ///< at most kMostCalls; call_count has all
   std::uint64_t call_count = 0;
   std::vector<Member> members;     ///< the file itself first
   std::uint64_t storages = 0;      ///< members that hold tensor bytes
@@ -83,7 +84,7 @@ struct Report {
   std::string torch_member;  ///< of an archive: what torch.load reads first; "" where there is none
   Findings findings;
 
-  static constexpr std::size_t kMostCalls = 1000;
+  static constexpr std::size_t kMostCalls = 1000, kMostImports = 10'000;
   /// Complete, and nothing unknown.
   bool clean() const { return verdict == Verdict::clean && status == Status::complete; }
 };

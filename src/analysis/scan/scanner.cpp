@@ -10,6 +10,20 @@
 
 namespace assay::scan {
 
+namespace {
+
+/// Names of what loaders read. Folders of models hold files of other names that are empty on purpose.
+bool promises_data(std::string_view name) {
+  constexpr std::string_view kExtensions[] = {
+      "bin",   "ckpt",     "dat",   "data",    "dill", "distcp", "ep",          "gguf", "h5",  "hdf5",   "jit",         "joblib",
+      "keras", "metadata", "model", "msgpack", "nemo", "npy",    "npz",         "onnx", "p",   "pb",     "pck",         "pickle",
+      "pkl",   "pt",       "pt2",   "pth",     "ptl",  "pte",    "safetensors", "sav",  "tar", "tflite", "torchscript", "zip"};
+  const std::size_t dot = name.rfind('.');
+  return dot != std::string_view::npos && std::ranges::find(kExtensions, lowered(name.substr(dot + 1))) != std::end(kExtensions);
+}
+
+}  // namespace
+
 std::string_view status_name(Status status) {
   constexpr std::string_view kNames[] = {"complete", "malformed", "incomplete"};
   return kNames[static_cast<std::size_t>(status)];
@@ -117,6 +131,10 @@ Result<void> Scanner::scan(const Piece& piece) {
     add_row(piece, "empty");
     if (!weights_target_.empty() && piece.name == weights_target_)
       report_.weights_only = {WeightsOnly::Answer::refuses, "the pickle is empty"};
+    if (piece.name.empty() && promises_data(file_name_)) {  // which may still come
+      mark(0, Status::incomplete);
+      find(0, piece, Code::empty_file, "the file is empty: there was nothing to look at", 0);
+    }
     return {};
   }
   if (work_ > most_work_) {

@@ -6,6 +6,7 @@
 
 #include "analysis/cut.hpp"
 #include "analysis/doctor/checks.hpp"
+#include "analysis/verify/member_paths.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
@@ -200,6 +201,7 @@ Result<std::vector<Check>> check_headers(const Checkpoint& checkpoint, std::span
   checks.push_back(check_sizes(checkpoint));
   ASSAY_TRY(Check local, check_local_headers(checkpoint, findings, limits));
   checks.push_back(std::move(local));
+  ASSAY_CHECK(find_escaping_members(checkpoint, findings, limits));
   checks.push_back(check_shards(checkpoint));
   checks.push_back(check_config(checkpoint, config));
   return checks;

@@ -291,9 +291,10 @@ Result<TensorTable::Entry*> TensorTable::entry_of(const StorageId& id) {
   entry.claimed = id.claimed_bytes().value_or(std::numeric_limits<std::uint64_t>::max());
   if (id.dtype == DType::unknown) entry.claimed = storage->nbytes;
   if (entry.claimed < storage->nbytes && !id.view_numel && !source_.compares_sizes())
-    tell_sizes(Severity::note,
-               concat("the pickle claims ", entry.claimed, " bytes of storage ", quote(id.key), ", which has ", storage->nbytes), entry,
-               *storage);
+    tell_sizes(Severity::warning,
+               concat("the pickle claims ", entry.claimed, " bytes of storage ", quote(id.key), ", which has ", storage->nbytes,
+                      "; torch.load refuses that"),
+               entry, *storage);
   checkpoint_.storages.push_back(*std::move(storage));
   return &entry;
 }
@@ -323,6 +324,7 @@ void TensorTable::use_embedded(Node call) {
 void TensorTable::tell_sizes(Severity severity, std::string what, Entry& entry, const Storage& storage) {
   Finding finding = finding_of(severity, Code::storage_size_mismatch, std::move(what));
   finding.where.member = pickle_.member;
+  if (!storage.producer) finding.where.offset = storage.offset;
   finding.facts = {{"claimed", entry.claimed}, {"stored", storage.nbytes}};
   entry.told = true;
   checkpoint_.add(std::move(finding));

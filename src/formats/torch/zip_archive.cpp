@@ -145,7 +145,7 @@ Result<bool> read_byte_order(const Archive& archive, Checkpoint& checkpoint) {
   if (!text || *text == "little") return false;
   if (*text == "big") return true;
   Finding finding(Code::bad_byteorder, concat("byteorder is ", quote(*text), ", neither 'little' nor 'big'; little is assumed"));
-  finding.where.member = member->name;
+  finding.where = {.member = std::string(member->name), .offset = member->header_offset};
   checkpoint.add(std::move(finding));
   return false;
 }
@@ -155,7 +155,12 @@ Result<void> check_version(const Archive& archive, Checkpoint& checkpoint) {
   const zip::Member* member = archive.find(".data/version");
   if (member == nullptr) member = archive.find("version");
   ASSAY_TRY(const auto text, read_small(archive, member));
-  if (!text) return {};
+  if (!text) {
+    if (!archive.directory.salvaged)
+      checkpoint.add(Finding(Code::bad_version, "the archive has no record 'version'; torch.load refuses it",
+                             {.offset = archive.directory.directory_offset}));
+    return {};
+  }
   std::uint64_t version = 0;
   std::size_t i = std::min(text->find_first_not_of(" \t\n\r"), text->size());
   for (; i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9' && version <= kMaxVersion; ++i)
@@ -163,7 +168,7 @@ Result<void> check_version(const Archive& archive, Checkpoint& checkpoint) {
   if (version >= kMinVersion && version <= kMaxVersion) return {};
   Finding finding(Code::bad_version, concat("archive version ", quote(*text), " is not between ", kMinVersion, " and ", kMaxVersion,
                                             "; torch.load refuses it"));
-  finding.where.member = member->name;
+  finding.where = {.member = std::string(member->name), .offset = member->header_offset};
   checkpoint.add(std::move(finding));
   return {};
 }

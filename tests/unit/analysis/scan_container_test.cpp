@@ -68,10 +68,10 @@ std::string gguf_template(std::string_view words) {
 }
 
 /// general.alignment with this value type and value, one tensor of 8 F32 at `offset`, and its data.
-std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t offset) {
+std::string gguf_text(std::uint32_t type, std::uint32_t alignment, std::uint64_t offset, std::string_view name = "w") {
   const auto string = [](std::string_view s) { return le(s.size(), 8) + std::string(s); };
   std::string text = "GGUF" + le(3, 4) + le(1, 8) + le(1, 8) + string("general.alignment") + le(type, 4) + le(alignment, 4);
-  text += string("w") + le(1, 4) + le(8, 8) + le(0, 4) + le(offset, 8);
+  text += string(name) + le(1, 4) + le(8, 8) + le(0, 4) + le(offset, 8);
   text.resize((text.size() + 31) / 32 * 32);
   return text + std::string(32, '\1');
 }
@@ -166,6 +166,8 @@ std::vector<Case> wrappers() {
       {"GGUF that counts too far", "GGUF" + le(3, 4) + le(~0ull, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF of a version to come", "GGUF" + le(4, 4) + le(0, 8) + le(0, 8), kClean, kMalformed},
       {"GGUF with an alignment of 3", gguf_text(4, 3, 0), kClean, kMalformed},
+      {"GGUF with a name of 63 bytes", gguf_text(4, 32, 0, std::string(63, 'w')), kClean, kComplete},
+      {"GGUF with a name of 64 bytes", gguf_text(4, 32, 0, std::string(64, 'w')), kClean, kMalformed},
       {"GGUF with a value of no type", gguf_text(77, 32, 0), kClean, kMalformed},
       {"GGUF with a tensor elsewhere", gguf_text(4, 32, 1 << 20), kClean, kMalformed},
       {"GGUF with a pickle behind its tensors", gguf_text(4, 32, 0) + kEvil, kDanger, kComplete},
@@ -375,6 +377,18 @@ TEST(ScanContainer, StoragesAreCountedNotListed) {
   ASSERT_EQ(report.members.size(), 4u);
   EXPECT_EQ(report.members[0].kind, "zip");
   EXPECT_EQ(report.members[1].kind == "pickle" || report.members[2].kind == "pickle" || report.members[3].kind == "pickle", true);
+}
+
+TEST(ScanContainer, AnEmptyFileIsIncompleteWhereItsNamePromisesData) {
+  for (const std::string_view name : {"pytorch_model.bin", "a/m.PT", "m.safetensors", ".metadata"}) {
+    const auto report = scan::scan_file(MemorySource(Bytes()), name, {});
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->status, scan::Status::incomplete) << name;
+    ASSERT_TRUE(report->findings.has(Code::empty_file));
+    EXPECT_EQ(report->findings.list()[0].where.offset, 0u);
+  }
+  for (const std::string_view name : {"__init__.py", ".gitkeep", "merges.txt", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"})
+    EXPECT_TRUE(scan::scan_file(MemorySource(Bytes()), name, {})->clean()) << name;
 }
 
 TEST(ScanContainer, TellsANameThatPromisesData) {

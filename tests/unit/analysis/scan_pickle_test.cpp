@@ -283,6 +283,18 @@ TEST_P(ScanStream, Answer) {
 INSTANTIATE_TEST_SUITE_P(Evasions, ScanStream, ::testing::ValuesIn(streams()));
 INSTANTIATE_TEST_SUITE_P(Resources, ScanStream, ::testing::ValuesIn(resources()));
 
+TEST(ScanPickle, ImportsBeyondTheBoundAreCountedAndDangerousOnesKept) {
+  std::string many = proto(2);
+  for (std::size_t i = 0; i < scan::Report::kMostImports + 5; ++i) many += global("m", "n" + std::to_string(i)) + "0";
+  many += global("m", "n7") + "0" + global("os", "system") + ".";
+  const Report report = scan_text(many);
+  EXPECT_EQ(report.imports.size(), scan::Report::kMostImports + 1);
+  EXPECT_EQ(report.imports_left_out, 5u);
+  EXPECT_EQ(report.imports[7].times, 2u);
+  EXPECT_EQ(report.imports.back().name, "os.system");
+  EXPECT_EQ(report.verdict, Verdict::dangerous);
+}
+
 TEST(ScanPickle, BillionLaughsCostsWhatItIs) {
   std::string laughs = proto(2) + "]q\0"s;
   for (int i = 0; i < 10; ++i) laughs += text("lol") + "a";

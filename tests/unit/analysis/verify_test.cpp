@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "containers/inflate.hpp"
 #include "unit/analysis/checkpoint_builder.hpp"
+#include "unit/containers/tar_builder.hpp"
 #include "unit/containers/zip_builder.hpp"
 #include "values/decode.hpp"
 
@@ -267,6 +268,29 @@ TEST(Shards, AnIndexThatCannotBeReadIsWrong) {
   ASSERT_NE(shards, checks->end());
   EXPECT_EQ(shards->verdict, CheckVerdict::fail);
   EXPECT_EQ(shards->detail, "the index cannot be read");
+}
+
+TEST(Paths, MembersThatLeaveTheFolderAreAWarning) {
+  ZipBuilder zip;
+  zip.add("a/data.pkl", bytes_of("}.")).add("../b", bytes_of("x")).add("/c", bytes_of("y"));
+  const Checkpoint checkpoint = zip_of(zip);
+  Findings findings;
+  ASSERT_TRUE(check_headers(checkpoint, {}, {}, findings, {}));
+  ASSERT_EQ(findings.counts().at(Code::path_escapes), 2u);
+  const Finding& first = findings.list()[0];
+  EXPECT_EQ(first.code, Code::path_escapes);
+  EXPECT_EQ(first.severity, Severity::warning);
+  EXPECT_EQ(first.message, "member '../b' has a name that leaves the archive's folder");
+  EXPECT_EQ(first.where.offset, zip.header_offsets[1]);
+}
+
+TEST(Paths, OfATarToo) {
+  Checkpoint checkpoint;
+  checkpoint.container = "tar";
+  checkpoint.files.push_back({"f", 0, std::make_shared<MemorySource>(testing::TarBuilder().file("x", "text").link("l", "../../y").end())});
+  Findings findings;
+  ASSERT_TRUE(check_headers(checkpoint, {}, {}, findings, {}));
+  EXPECT_EQ(findings.counts().at(Code::path_escapes), 1u);
 }
 
 TEST(Config, LayersWidthAndVocabulary) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "assay/source.hpp"
+#include "base/text.hpp"
 #include "containers/line_ends.hpp"
 #include "unit/containers/zip_builder.hpp"
 
@@ -10,7 +11,7 @@ namespace assay::testing {
 namespace {
 
 std::string words(const std::string& file) {
-  const auto found = taken_for_text(*MemorySource::borrow(bytes_of(file)));
+  const auto found = taken_for_text(*MemorySource::borrow(bytes_of(file)), Look::within);
   if (!found) return "failed";
   return found->value_or("");
 }
@@ -48,6 +49,27 @@ TEST(TakenForText, ReturnsThatAreGone) {
   EXPECT_EQ(words(spoiled.substr(50)), "");
   EXPECT_EQ(words(whole.substr(0, 500) + whole.substr(600)), "");
   EXPECT_EQ(words(spoiled.substr(0, 500) + spoiled.substr(9000)), "");  // more than there are line feeds
+}
+
+/// As torch.save wrote until 1.5, with `data` for its storages.
+std::string stream(std::string_view data) {
+  using std::string_view_literals::operator""sv;
+  return concat("\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\2M\xe9\3.\x80\2}q\0(X\x10\0\0\0protocol_versionq\1M\xe9\3"sv,
+                "X\r\0\0\0little_endianq\2\x88u.\x80\2ctorch\nFloatStorage\nq\3."sv, data);
+}
+
+TEST(TakenForText, StreamsOfOldTorch) {
+  std::string data;
+  for (int i = 0; i < 20; ++i) data += "12\n\r34\r\n";
+  const std::string whole = stream(data);
+  EXPECT_EQ(words(whole), "");
+  EXPECT_TRUE(tells(replaced(whole, "\r\n", "\n"), "20 times a line feed stands before a carriage return, and never behind one"));
+  EXPECT_TRUE(tells(replaced(whole, "\r", ""), "its carriage returns are gone"));
+  EXPECT_TRUE(tells(replaced(whole, "\r", "\n"), "line feeds stand for its carriage returns"));
+  EXPECT_TRUE(tells(replaced(replaced(whole, "\r\n", "\n"), "\n", "\r\n"), "does not belong there"));
+  // Few numbers, and a file that lost its end.
+  EXPECT_EQ(words(stream("1\n\r2\n\r3")), "");
+  EXPECT_EQ(words(whole.substr(0, whole.size() - 50)), "");
 }
 
 TEST(TakenForText, BytesThatAreNoUtf8) {

@@ -121,6 +121,46 @@ TEST(ZipEntry, NamesThatAreNotTheUtf8TheyClaimAreTold) {
   }
 }
 
+TEST(ZipEntry, WhatTorchTakesOtherwiseIsTold) {
+  constexpr std::size_t kFlags = 8, kDisk = 34, kAttributes = 38;
+  const struct {
+    std::size_t at;
+    std::uint64_t value;
+    std::string name;
+    std::string_view said;  // "" for nothing
+  } kCases[] = {{kAttributes, 0x10, "a", "is marked as a folder and has 10 bytes"},
+                {kAttributes, 0x81a4'0000, "a", ""},  // a file of Unix
+                {kAttributes, 0, "a/", "is marked as a folder and has 10 bytes"},
+                {kDisk, 3, "a", "is said to be on disk 3 of a split archive"},
+                {kDisk, 1, "a", ""}};  // torch takes it
+  for (const auto& [at, value, name, said] : kCases) {
+    ZipBuilder zip;
+    Bytes bytes = zip.add(name, noise(10)).build();
+    put_number(bytes, zip.entry_offsets[0] + at, value, at == kAttributes ? 4 : 2);
+    const auto directory = read(bytes);
+    ASSERT_TRUE(directory);
+    EXPECT_EQ(directory->findings.empty(), said.empty()) << texts(directory->findings);
+    EXPECT_NE(texts(directory->findings).find(said), std::string::npos) << texts(directory->findings);
+  }
+  ZipBuilder folder;
+  EXPECT_TRUE(read(folder.add("a/", {}).build())->findings.empty());
+  ZipBuilder patched;
+  Bytes bytes = patched.add("a", noise(10)).build();
+  put_number(bytes, patched.entry_offsets[0] + kFlags, 0x20, 2);
+  EXPECT_EQ(read_member(*MemorySource::borrow(bytes), read(bytes)->members[0], 100, {}).error().code(), Code::unsupported_compression);
+}
+
+TEST(ZipEntry, ADiskThatIsLeftToTheZip64RecordIsAWarning) {
+  ZipBuilder zip;
+  Bytes bytes = zip.add("a", noise(10)).build({.zip64_end = true});
+  put_number(bytes, zip.end_record + 4, 0xffff, 2);
+  const auto directory = read(bytes);
+  ASSERT_TRUE(directory);
+  ASSERT_EQ(directory->findings.list().size(), 1u) << texts(directory->findings);
+  EXPECT_EQ(directory->findings.list()[0].severity, Severity::warning);
+  EXPECT_EQ(directory->findings.list()[0].where.offset, zip.end_record);
+}
+
 TEST(ZipEntry, TooManyMembersAreRefused) {
   ZipBuilder zip;
   zip.add("a", {}).add("b", {}).add("c", {});

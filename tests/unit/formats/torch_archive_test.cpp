@@ -19,7 +19,7 @@ TEST(TorchArchive, RootsOfEveryKind) {
   auto deeper = open_bytes(archive_of(good(), "a/b").build_torch());
   ASSERT_TRUE(deeper);
   EXPECT_TRUE(deeper->find("w")->readable);
-  EXPECT_EQ(finding(*deeper, Code::odd_name)->severity, Severity::note);
+  EXPECT_EQ(finding(*deeper, Code::odd_name)->severity, Severity::warning);
   ZipBuilder upper;
   upper.add("A/DATA.PKL", bytes_of(good())).add("A/DATA/0", numbers_1_to_4());
   auto checkpoint = open_bytes(upper.build());
@@ -30,6 +30,18 @@ TEST(TorchArchive, RootsOfEveryKind) {
   auto rootless = open_bytes(bare.build());
   ASSERT_TRUE(rootless);
   EXPECT_TRUE(rootless->find("w")->readable);
+}
+
+TEST(TorchArchive, RecordsOutsideOfTheRootAreSaid) {
+  for (const char* const stray : {"__MACOSX/x", "/etc/x", "Archive/x", "archive"}) {
+    auto checkpoint = open_bytes(archive_of(good()).add(stray, bytes_of("x")).build_torch());
+    ASSERT_TRUE(checkpoint);
+    ASSERT_NE(finding(*checkpoint, Code::odd_name), nullptr) << stray;
+    EXPECT_EQ(finding(*checkpoint, Code::odd_name)->severity, Severity::warning);
+    EXPECT_EQ(finding(*checkpoint, Code::odd_name)->where.member, stray);
+    EXPECT_TRUE(checkpoint->complete);
+  }
+  EXPECT_FALSE(open_bytes(archive_of(good()).add("archive/", {}).build_torch())->findings.has(Code::odd_name));
 }
 
 TEST(TorchArchive, APickleThatIsNotWhatWasWrittenIsSaid) {
@@ -91,6 +103,11 @@ TEST(TorchArchive, Versions) {
   for (const char* const odd : {"0", "11", "-1", "", "x", "99999999999999999999999"})
     EXPECT_TRUE(with(odd)->findings.has(Code::bad_version)) << odd;
   EXPECT_TRUE(with("11")->complete);
+  ZipBuilder none;
+  const auto checkpoint = open_bytes(none.add("archive/data.pkl", bytes_of(good())).add("archive/data/0", numbers_1_to_4()).build());
+  ASSERT_NE(finding(*checkpoint, Code::bad_version), nullptr);
+  EXPECT_EQ(finding(*checkpoint, Code::bad_version)->message, "the archive has no record 'version'; torch.load refuses it");
+  EXPECT_TRUE(checkpoint->complete);
 }
 
 TEST(TorchArchive, ABrokenPickleShowsWhatCameBefore) {

@@ -86,7 +86,9 @@ TEST(TorchStorages, AClaimThatNoTensorNeedsIsDamageToo) {
   EXPECT_EQ(finding(*more, Code::storage_size_mismatch)->severity, Severity::damage);
   auto less = open_pickle(dict({{"w", tensor({.storage = storage("0", "2"), .size = tuple({"2"})})}}));
   ASSERT_TRUE(less);
-  EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->severity, Severity::note);
+  EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->severity, Severity::warning);
+  EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->where.offset, less->storages[0].offset);
+  EXPECT_TRUE(less->complete);
   EXPECT_EQ(finding(*less, Code::oversized_storage)->message, "'w' uses 8 of 16 stored bytes");
 }
 

@@ -71,6 +71,22 @@ TEST(TorchExport, EmptyRecordsAreTensorsWithoutData) {
   EXPECT_TRUE(checkpoint->complete);
 }
 
+TEST(TorchExport, StoragesWithoutTheirListAreTold) {
+  ZipBuilder zip;
+  for (const char* const record : {"data/weights/weight_0", "data/weights/weight_1", "data/constants/tensor_0"})
+    zip.add(assay::testing::torch_member(std::string("program/") + record, numbers_1_to_4()));
+  zip.add(assay::testing::torch_member("program/archive_format", bytes_of("pt2")));
+  auto checkpoint = open_bytes(zip.build_torch());
+  ASSERT_TRUE(checkpoint);
+  EXPECT_FALSE(checkpoint->complete);
+  ASSERT_EQ(checkpoint->findings.counts().at(Code::missing_metadata), 2u) << codes_of(*checkpoint);
+  EXPECT_EQ(
+      finding(*checkpoint, Code::missing_metadata)->message,
+      "the list of tensors data/weights/*_weights_config.json is not in the archive, so that its 2 storages of 32 bytes in data/weights/ "
+      "cannot be told");
+  EXPECT_EQ(finding(*checkpoint, Code::missing_metadata)->where.offset, zip.header_offsets[0]);
+}
+
 TEST(TorchExport, BrokenConfigsKeepWhatCameBefore) {
   auto checkpoint = open_program("{\"config\": {\"ok\": " + entry(kPair, kOne) + ", \"w\": {\"path_na");
   ASSERT_TRUE(checkpoint);
