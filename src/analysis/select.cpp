@@ -175,10 +175,32 @@ class FilterParser {
     return text_.substr(begin, at_ - begin);
   }
 
+  /// "layer 11" is layer:11, not names that hold both words: many call their layers something else. Takes the number.
+  std::pair<Kind, std::string_view> spoken(std::string_view word) {
+    const auto is = [&](std::string_view one, std::string_view many) {
+      return equals_ignoring_case(word, one) || equals_ignoring_case(word, many);
+    };
+    const bool layer = is("layer", "layers");
+    if (!layer && !is("expert", "experts")) return {};
+    const std::size_t behind = at_;
+    skip_spaces();
+    const std::string_view number = raw_word();
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const auto fits = [&](char c) { return is_digit(c) || c == '-' || c == ','; };
+    if (!number.empty() && std::ranges::all_of(number, fits) && is_digit(number.front()) && is_digit(number.back()))
+      return {layer ? Kind::layer : Kind::expert, number};
+    at_ = behind;
+    return {};
+  }
+
   Result<void> read_term(Term& term) {
     const std::string_view raw = raw_word();
     if (raw.empty()) return wrong("-", "needs a term behind it");
     if (std::ranges::count(raw, '"') % 2 != 0) return wrong(raw, "has no closing quote");
+    if (const auto [kind, number] = spoken(raw); !number.empty()) {
+      term.kind = kind;
+      return read_numbers(term, number, ":", number, 1);
+    }
     const std::size_t sign = raw[0] == '"' ? std::string_view::npos : raw.find_first_of(":<>=");
     if (sign == std::string_view::npos) return read_words(term, raw, "|");
     const std::string_view name = raw.substr(0, sign);

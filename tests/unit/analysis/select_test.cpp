@@ -73,6 +73,13 @@ TEST(Filter, MatchesKeys) {
   EXPECT_EQ(held("ndim<2"), "2 5");
   EXPECT_EQ(held("layer:1"), "1 3");
   EXPECT_EQ(held("layer:0,10"), "0 2");
+  // As people say it, and not the names that hold both words.
+  EXPECT_EQ(held("layer 1"), "1 3");
+  EXPECT_EQ(held("Layers 0-1 weight"), "0 1");
+  EXPECT_EQ(held("-layer 1 layers"), "0 2");
+  EXPECT_EQ(held("experts 3"), "3");
+  EXPECT_EQ(held("layer | step"), held("layer|step")) << "a word alone is a word";
+  EXPECT_EQ(held("layer k_proj"), "2");
   EXPECT_EQ(held("layer>=1"), "1 2 3");
   EXPECT_EQ(held("expert:3"), "3");
   EXPECT_EQ(held("readable:no"), "4");
