@@ -82,6 +82,32 @@ export function faulty(folder) {
   return safetensors(path.join(folder, 'faulty.safetensors'), tensors);
 }
 
+/**
+ * Twelve layers of three matrices and a norm with a fault of each kind: a NaN, +Inf, an all-zero matrix, a zero row, a layer scaled by 4,
+ * one value far out. One value of layer 8 is further out than any other layer's, and a norm is wide: neither is a fault.
+ */
+export function manyFaults(folder) {
+  const rng = random(5);
+  const size = 48;
+  const tensors = [];
+  for (let layer = 0; layer < 12; ++layer) {
+    for (const role of 'kqv') {
+      const values = Float32Array.from({ length: size * size }, () => (layer === 4 ? 0.08 : 0.02) * gaussian(rng));
+      const at = `${role}${layer}`;
+      if (at === 'v2') values[7 * size + 11] = NaN;
+      if (at === 'v6') values[1 * size + 2] = Infinity;
+      if (at === 'k9') values.fill(0);
+      if (at === 'k3') values.fill(0, 5 * size, 6 * size);
+      if (at === 'q7') values[3 * size + 5] = 9;
+      if (at === 'q8') values[0] = 0.4;
+      tensors.push([`h.${layer}.${role}.weight`, 'F32', [size, size], 4 * size * size, Buffer.from(values.buffer)]);
+    }
+    const norm = Float32Array.from({ length: size }, () => 1 + (layer === 5 ? 0.4 : 0.02) * gaussian(rng));
+    tensors.push([`h.${layer}.norm.weight`, 'F32', [size], 4 * size, Buffer.from(norm.buffer)]);
+  }
+  return safetensors(path.join(folder, 'many-faults.safetensors'), tensors);
+}
+
 /** Twelve layers of two matrices and a fresh norm, healthy but for one fault: zero rows in layer 9, layer 8 a copy of 7, layer 5 three times as wide. */
 export function oneFault(folder, fault) {
   const rng = random(3);

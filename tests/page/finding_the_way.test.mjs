@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from './driver.mjs';
-import { begin, browser, choose, end, file, folder, open, other, saysOf, show } from './stage.mjs';
+import { accessible, begin, browser, choose, end, file, folder, open, other, saysOf, show } from './stage.mjs';
 
 before(begin);
 after(end);
@@ -157,6 +157,100 @@ test('of three models that are chosen two are open, in that order, and the third
   assert.match(await browser.evaluate(saysOf, 'assay-problem'), /not opened: third\.safetensors/);
   await browser.page.getByRole('button', { name: 'Compare them' }).click();
   await until(browser, () => document.querySelector('assay-root').app.view === 'compare' && document.querySelector('assay-root').app.notice === null);
+});
+
+test('who opens one file after another is offered to compare them, and nothing is read for that before', async () => {
+  await open(file);
+  assert.equal(await app((a) => a.notice), null, 'the built-in model is nothing to compare with');
+  await until(browser, () => document.querySelector('assay-root').app.model.reports.has('doctor'));
+  await browser.setFiles('header input[type=file]', [other]);
+  await until(browser, () => document.querySelector('assay-root').app.model.label === 'tuned.safetensors' && document.querySelector('assay-root').app.notice !== null);
+  assert.match(await browser.evaluate(saysOf, 'assay-problem'), /Before this, planted\.safetensors was open\. Compare with it Dismiss/);
+  assert.deepEqual(await app((a) => [a.other, [...a.engine.models.values()].map(({ label }) => label)]), [null, ['tuned.safetensors']]);
+  await accessible('the offer to compare');
+  // Put away, it is still in Compare.
+  await browser.page.getByRole('button', { name: 'Dismiss' }).click();
+  await browser.evaluate(show, 'compare');
+  await browser.page.getByRole('button', { name: 'Compare with planted.safetensors, open before' }).click();
+  await until(browser, `() => /1 tensor changed, 27 identical/.test((${saysOf})('assay-compare'))`);
+  assert.deepEqual(await app((a) => [a.model.label, a.other.label]), ['tuned.safetensors', 'planted.safetensors']);
+  // The same file once more is no other one.
+  await open(file);
+  await browser.setFiles('header input[type=file]', [file]);
+  await until(browser, () => document.querySelector('assay-root').app.opening === '' && document.querySelector('assay-root').app.before === null);
+  assert.equal(await app((a) => a.notice), null);
+});
+
+/** Pixels of a canvas that are nearly of the colour of what is selected. */
+const accented = (path) => {
+  let node = document.querySelector('assay-root');
+  const probe = document.createElement('span');
+  probe.style.color = 'var(--focus)';
+  document.body.append(probe);
+  const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  probe.remove();
+  for (const part of path) node = node.shadowRoot.querySelector(part);
+  const { data } = node.getContext('2d').getImageData(0, 0, node.width, node.height);
+  let n = 0;
+  for (let i = 0; i < data.length; i += 4) n += Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 6 && data[i + 3] === 255 ? 1 : 0;
+  return n;
+};
+test('the tensor that is selected is marked in Layers and Histograms', async () => {
+  await open(file);
+  for (const [view, tag] of [['matrix', 'assay-matrix'], ['ridge', 'assay-ridge']]) {
+    await browser.evaluate(show, view);
+    await browser.page.locator(`${tag} canvas`).waitFor();
+    await until(browser, () => document.querySelector('assay-root').app.model.measured.state === 'exact' && document.querySelector('assay-root').app.jobs.length === 0);
+    assert.doesNotMatch(await browser.evaluate(saysOf, tag), /selected: /);
+    const before = await browser.evaluate(accented, [tag, 'canvas']);
+    await browser.evaluate(choose, 'model.layers.4.self_attn.o_proj.weight', view);
+    await until(browser, `(tag) => /selected: (layer )?4 · /.test((${saysOf})(tag))`, [tag]);
+    await until(browser, `(path, before) => (${accented})(path) > before + 100`, [[tag, 'canvas'], before]);
+    await app((a) => ((a.selection = null), a.changed()));
+  }
+  // Keys start there.
+  await browser.evaluate(choose, 'model.layers.4.self_attn.o_proj.weight', 'matrix');
+  await browser.page.locator('assay-matrix canvas').focus();
+  await browser.press('ArrowDown');
+  await until(browser, `() => /layer 5 · self_attn\\.o_proj/.test((${saysOf})('assay-matrix'))`);
+});
+
+test('each view is found where it was left', async () => {
+  await open(file);
+  await until(browser, () => document.querySelector('assay-root').app.model.reports.has('doctor'));
+  for (const [width, height] of [[1280, 420], [390, 700]]) {
+    await browser.page.setViewportSize({ width, height });
+    const scroller = (to) => {
+      const root = document.querySelector('assay-root');
+      const one = getComputedStyle(root).overflowY === 'visible' ? document.scrollingElement : root.shadowRoot.querySelector('#view');
+      if (to !== undefined) one.scrollTop = to;
+      return one.scrollTop;
+    };
+    const at = () => browser.evaluate(scroller);
+    await browser.evaluate(show, 'overview');
+    await browser.page.waitForTimeout(100);
+    await browser.evaluate(scroller, 320);
+    await browser.evaluate(show, 'metadata');
+    await browser.page.waitForTimeout(100);
+    const first = await at();
+    assert.ok(first < 200, `${width}: ${first}, a new view begins at its top`);
+    await browser.evaluate(show, 'overview');
+    await until(browser, `() => (${scroller})() === 320`, [], { what: `${width}: 320 again` });
+    await browser.evaluate(show, 'findings');
+    await browser.page.waitForTimeout(100);
+    assert.ok((await at()) < 200);
+  }
+  await browser.page.setViewportSize({ width: 1280, height: 800 });
+});
+
+test('a filter that is said is understood, and one that finds nothing says how it is meant', async () => {
+  await open(file);
+  await app((a) => a.setFilter('layer 4'));
+  assert.deepEqual(await app((a) => [...a.chosen].map((tensor) => a.model.names.names[a.model.names.order.indexOf(tensor)]).filter((name) => !name.startsWith('model.layers.4.'))), []);
+  assert.equal(await app((a) => a.chosen.length), 5);
+  await app((a) => a.setFilter('laier 4'));
+  await until(browser, `() => /No tensor matches: words are parts of names\\. By number: layer:11, expert:3/.test((${saysOf})('assay-tree'))`);
+  await app((a) => a.setFilter(''));
 });
 
 test('on a narrow page the view comes first; tensors and facts are a button away', async () => {

@@ -21,35 +21,38 @@ test('what stands out is a finding before and after the checkup', () => {
   assert.match(before.findings[0]!.message, /^layer 3: weight has 9\.\d times the usual standard deviation/);
   assert.equal(before.findings[0]!.tensor, 'm.layers.3.w.weight');
   assert.ok(before.advice[before.findings[0]!.code]!.length > 10);
-  const after = healthOf(model('exact', 3, [['doctor', document([], { advice: {} })]]));
-  assert.deepEqual([after.looked, after.grave], ['examined', 1]);
+});
+test('the whole checkup has the last word: what it does not warn of is unlike, and no finding', () => {
+  const { looked, findings, grave, unlike } = healthOf(model('exact', 3, [['doctor', document([], { advice: {} })]]));
+  assert.deepEqual([looked, findings, grave, unlike.length], ['examined', [], 0, 1]);
+  assert.match(unlike[0]!.message, /^layer 3: weight has 9\.\d times the usual standard deviation/);
 });
 test('what the checkup says too is told once, in its words', () => {
   const odd: Finding = { severity: 'warning', code: 'odd-spread', message: 'far', tensor: 'm.layers.3.w.weight' };
-  const { findings, grave } = healthOf(model('exact', 3, [['doctor', document([odd])]]));
-  assert.deepEqual([findings.map(({ message }) => message), grave], [['far'], 1]);
+  for (const said of [odd, { severity: 'warning', code: 'odd-spread', message: 'far', names: ['m.layers.3.w.weight'] } as Finding]) {
+    const { findings, unlike } = healthOf(model('exact', 3, [['doctor', document([said])]]));
+    assert.deepEqual([findings.map(({ message }) => message), unlike], [['far'], []]);
+  }
   // Of another tensor it is another matter.
-  assert.equal(healthOf(model('exact', 3, [['doctor', document([{ ...odd, tensor: 'm.layers.5.w.weight' }])]])).grave, 2);
+  const other = healthOf(model('exact', 3, [['doctor', document([{ ...odd, tensor: 'm.layers.5.w.weight' }])]]));
+  assert.deepEqual([other.grave, other.unlike.length], [1, 1]);
 });
-test('a layer that was scaled as a whole is one finding', () => {
-  const two = ['q', 'k'].flatMap((part) => names.map((name) => name.replace('.w.', `.${part}.`)));
-  const odd = (part: string): Finding => ({ severity: 'warning', code: 'odd-spread', message: part, tensor: `m.layers.3.${part}.weight` });
-  const { findings } = healthOf({
-    ...model('exact', null, [['doctor', document([odd('q'), odd('k')])]]),
-    names: { names: two, order: Uint32Array.from(two, (_, i) => i) },
-    measured: { state: 'exact', stats: two.map((name, i) => usual(i % 8, name.includes('.3.') ? { std: 0.2, absmax: 0.7 } : {})) },
-  });
-  assert.equal(findings.length, 1);
-  assert.match(findings[0]!.message, /^layer 3: all 2 of its tensors stand out/);
-  assert.deepEqual([...(findings[0]!['names'] as string[])].sort(), ['m.layers.3.k.weight', 'm.layers.3.q.weight']);
+test('before it, what it would not warn of is no finding either: few values far out, another mean, a norm', () => {
+  const changed = (more: object, pattern = 'w') => {
+    const one = model('exact', null);
+    Object.assign(one.measured.stats[3]!, more);
+    return healthOf({ ...one, names: { order, names: names.map((name) => name.replace('.w.', `.${pattern}.`)) } });
+  };
+  for (const [more, pattern] of [[{ absmax: 2.75 }], [{ mean: 0.5 }], [{ std: 0.2, absmax: 0.7 }, 'input_layernorm']] as const) {
+    const { grave, unlike } = changed(more, pattern);
+    assert.deepEqual([grave, unlike.length], [0, 1]);
+  }
+  assert.equal(changed({ nan: 1 }, 'input_layernorm').grave, 1);
 });
-test('few values far out are told as such, not as a spread', () => {
-  const odd: Finding = { severity: 'warning', code: 'odd-spread', message: 'spread', tensor: 'm.layers.3.w.weight' };
-  const peaked = model('exact', null, [['doctor', document([odd])]]);
-  Object.assign(peaked.measured.stats[3]!, { std: 0.053, absmax: 2.75 });
-  const { findings } = healthOf(peaked);
-  assert.equal(findings.length, 1);
-  assert.match(findings[0]!.message, /^layer 3: weight has 39 times the usual largest magnitude/);
+test('findings stand as doctor lists them: by severity, those of a kind together, else as they were found', () => {
+  const of = (severity: Finding['severity'], code: string): Finding => ({ severity, code, message: code });
+  const found = [of('note', 'tied'), of('warning', 'nan'), of('warning', 'all-zero'), of('damage', 'truncated'), of('warning', 'nan')];
+  assert.deepEqual(healthOf(model('none', null, [['doctor', document(found.map((one, i) => ({ ...one, tensor: `t${i}` })))]])).findings.map(({ code }) => code), ['truncated', 'nan', 'nan', 'all-zero', 'tied']);
 });
 test('what was suspected from a part is settled by the whole checkup, not by a first look', () => {
   const suspected: Finding = { severity: 'warning', code: 'zero-tail', message: 'seems to hold zeros only', sampled: true };

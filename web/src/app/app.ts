@@ -1,66 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page knows, and what can be done: one object that every element is given. It says "change" when something is different.
 import { Engine, EngineCrash, type CallOptions } from '../core/engine.js';
-import { filesOf, modelsOf } from '../core/dropped.js';
-import type { Args, Census, Command, Document, Method, MeasuredStats, ModelFile, ModelFiles, Opened, Part, Progress, Result, Stats, Tensor } from '../core/protocol.js';
+import { areSame, filesOf, modelsOf } from '../core/dropped.js';
+import type { Args, Census, Command, Method, ModelFile, ModelFiles, Part, Result, Stats, Tensor } from '../core/protocol.js';
+import type { Job, Notice, OpenModel, Selection } from './model.js';
 import { problemOf, type Problem } from './problems.js';
 import { sumOf, writeLink, type Link, type Place } from './link.js';
 import { roleOf } from '../core/roles.js';
 import { matrixOf, sampleWindows } from '../core/matrix.js';
+import type { Spot } from '../core/findings.js';
 import { verdictOf, WORDS } from '../core/scans.js';
 import { explained } from '../tree/differences.js';
-import type { Names } from '../tree/rows.js';
 import * as format from '../ui/format.js';
-
-/** An open model and what is known of it by now. */
-export interface OpenModel extends Opened {
-  id: number;
-  label: string;
-  files: ModelFiles;
-  /** The model that is built in. */
-  sample: boolean;
-  names: Names;
-  /** Of its names, to know it again. */
-  sum: string;
-  stats: Map<number, Stats>;
-  /** Documents of whole-model jobs that have run, by command. */
-  reports: Map<string, Document>;
-  /** The same of first looks: of a sample, and marked so. */
-  looks: Map<string, Document>;
-  scans: Document[] | null;
-  /** Statistics of every tensor, as far as they have been measured. */
-  measured: Measured;
-  /** How often each value occurs, of tensors that were counted. */
-  censuses: Map<number, Census>;
-  /** Tensors whose histograms are kept beside that of the one that is looked at. */
-  pins: readonly { tensor: number; name: string; census: Census }[];
-}
-
-/** By tensor: undefined where it has not been measured, null where it cannot be. */
-export interface Measured {
-  stats: (MeasuredStats | null | undefined)[];
-  /** Whether all of them are there, and all of them exact. */
-  state: 'none' | 'sampled' | 'exact';
-}
-
-/** What is looked at: one tensor, and the others of its role where the tree shows them as one. */
-export interface Selection {
-  tensor: Tensor;
-  /** Tensors of the same place in other layers or experts, natural order, the selected one among them. */
-  peers: readonly number[];
-  /** Their pattern: "model.layers.*.self_attn.q_proj.weight"; the name where there is one only. */
-  pattern: string;
-}
-
-export interface Job {
-  id: number;
-  title: string;
-  progress: Progress | null;
-  started: number;
-  /** The model that it reads. */
-  model: number | null;
-  cancel: () => void;
-}
 
 /** Nothing that reads more than this starts by itself. */
 export const STARTS_BY_ITSELF = 256 * 2 ** 20;
@@ -103,8 +54,11 @@ export class App extends EventTarget {
   seen: { tensor: number; place: Place } | null = null;
   private linkTimer = 0;
   problem: Problem | null = null;
-  /** What somebody should know without having done anything wrong, and where it leads. */
-  notice: { text: string; view: string; button: string } | null = null;
+  notice: Notice | null = null;
+  /** The files that were open before these: to compare with, unread until that is wanted. */
+  before: ModelFiles | null = null;
+  /** What is to be seen of a tensor as soon as it is drawn. */
+  goal: { tensor: number; spot: Spot } | null = null;
   jobs: Job[] = [];
   /** What was chosen in views, by element and property: kept while another is shown. */
   readonly choices = new Map<string, unknown>();
@@ -202,12 +156,13 @@ export class App extends EventTarget {
     const [first, second, ...rest] = modelsOf(files);
     if (first === undefined) return;
     await this.openModel(first);
-    if (second === undefined) return;
+    if (second === undefined) return this.offerBefore(first);
     await this.openOther(second);
     const { model, other } = this;
     if (model === null || other === null) return;
     const left = rest.length === 0 ? '' : ` Two is the most; not opened: ${rest.map(({ label }) => label).join(', ')}.`;
-    this.notice = { text: `Two models are open: ${model.label}, shown here (A), and ${other.label} to compare it with (B).${left}`, view: 'compare', button: 'Compare them' };
+    const text = `Two models are open: ${model.label}, shown here (A), and ${other.label} to compare it with (B).${left}`;
+    this.notice = { text, view: 'compare', button: 'Compare them', act: () => this.show('compare') };
     this.changed();
   }
   async openModel(files: ModelFiles, sample = false): Promise<void> {
@@ -217,6 +172,7 @@ export class App extends EventTarget {
     this.changed();
     try {
       const model = await this.load(files, sample);
+      if (this.model !== null && !this.model.sample && !areSame(this.model.files, files)) this.before = this.model.files;
       for (const old of [this.model, this.other]) {
         if (old === null) continue;
         for (const job of this.jobs) if (job.model === old.id) job.cancel();
@@ -239,6 +195,20 @@ export class App extends EventTarget {
       await this.followLink();
       this.changed();
     }
+  }
+  /** Who opens one file after the other often wants to know what changed. */
+  private offerBefore(now: ModelFiles): void {
+    const { before, model } = this;
+    if (before === null || model?.files !== now || areSame(before, now)) return;
+    const which = before.label === now.label ? 'another file of this name' : before.label;
+    this.notice = { text: `Before this, ${which} was open.`, view: 'compare', button: 'Compare with it', act: () => void this.compareWithBefore() };
+    this.changed();
+  }
+  async compareWithBefore(): Promise<void> {
+    const { before } = this;
+    if (before === null) return;
+    this.show('compare');
+    await this.openOther(before);
   }
   /** What is no checkpoint, or is beyond reading, may still run something where it is loaded. */
   private async warnOf(files: ModelFiles): Promise<void> {
@@ -294,6 +264,12 @@ export class App extends EventTarget {
     this.selection = { tensor, peers: role.peers, pattern: role.pattern ?? tensor.name };
     if (ABOUT_ALL.has(this.view)) this.view = 'tensor';
     this.changed();
+  }
+  /** Shows a tensor, at a place in it where that is given. */
+  async lookAt(index: number, spot?: Spot): Promise<void> {
+    await this.select(index);
+    this.goal = spot === undefined ? null : { tensor: index, spot };
+    this.show('tensor');
   }
   async setFilter(text: string): Promise<void> {
     this.filter = text;

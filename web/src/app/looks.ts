@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about a whole model that have a first look: its answer is of a sample, is shown as such, and gives way to the exact one.
 import type { Document, Look } from '../core/protocol.js';
-import { CHECKUP, MEASURED_AT_ONCE, STARTS_BY_ITSELF, type App, type OpenModel } from './app.js';
+import { CHECKUP, MEASURED_AT_ONCE, STARTS_BY_ITSELF, type App } from './app.js';
+import type { OpenModel } from './model.js';
 
 /** Titles of the jobs. */
 export const LOOKS: Record<Look, { first: string; exact: string }> = {

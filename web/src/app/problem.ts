@@ -3,7 +3,7 @@
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
-import type { App } from './app.js';
+import type { Notice } from './model.js';
 
 export class ProblemBox extends AppElement {
   override render(): TemplateResult {
@@ -21,9 +21,9 @@ export class ProblemBox extends AppElement {
       </p>
     </div>`;
   }
-  private note({ text, view, button }: NonNullable<App['notice']>): TemplateResult {
+  private note({ text, button, act }: Notice): TemplateResult {
     return html`<p class="notice" role="status">
-      ${text} <button class="primary" @click=${() => this.app.show(view)}>${button}</button> <button @click=${() => this.app.forgive()}>Dismiss</button>
+      ${text} <button class="primary" @click=${act}>${button}</button> <button @click=${() => this.app.forgive()}>Dismiss</button>
     </p>`;
   }
   static override styles = [

@@ -14,6 +14,7 @@ import './landing.js';
 import './palette.js';
 import type { KeySheet, Palette } from './palette.js';
 import './problem.js';
+import { Scrolls } from './scrolls.js';
 import './status-bar.js';
 import { nextTheme, theme } from './theme.js';
 
@@ -31,12 +32,17 @@ export class Root extends AppElement implements Stage {
   /** What is open beside the view where there is no room for all three. */
   declare drawer: '' | 'tree' | 'facts';
   private followed: unknown = null;
+  private readonly scrolls = new Scrolls(this, () => this.renderRoot.querySelector('#view'));
   constructor() {
     super();
     this.over = false;
     this.drawer = '';
   }
+  override updated(): void {
+    this.scrolls.arrive(this.app.view);
+  }
   override willUpdate(): void {
+    this.scrolls.leave(this.app.view, this.app.model);
     const tensor = this.app.selection?.tensor ?? null;
     if (tensor === this.followed) return;
     this.followed = tensor;

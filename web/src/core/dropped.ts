@@ -52,6 +52,12 @@ function set(group: readonly ModelFile[], all: readonly ModelFile[]): ModelFiles
   return { label, whole: true, files: inside.map((file) => ({ name: file.name.slice(place.length), blob: file.blob })) };
 }
 
+/** Whether they are the same files, as far as names, sizes and times tell. */
+export function areSame(a: ModelFiles, b: ModelFiles): boolean {
+  const words = ({ label, files }: ModelFiles) => [label, ...files.map(({ name, blob }) => `${name} ${blob.size} ${(blob as Partial<File>).lastModified ?? ''}`)].join('\n');
+  return words(a) === words(b);
+}
+
 const MOST_FILES = 10_000;
 
 /** What Chromium has besides entries; on pages from a disk its entries cannot be read, these can. */

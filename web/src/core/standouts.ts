@@ -207,6 +207,6 @@ export const WHY: Record<Oddness, string> = {
   'not-finite': 'One NaN spreads to every output: find the step that made it, or get the file again.',
   zero: 'Weights of zero pass nothing on: they were never trained, were wiped, or were lost in a conversion.',
   scale: 'Often scaled twice, not dequantised, or merged with a wrong weight.',
-  peak: 'A few values far out: outlier channels where every layer has them, damage where one has.',
-  mean: 'Often an offset that was added twice, or a norm stored as 1 + w beside others stored as w.',
+  peak: 'A few values far out: trained models have such outliers, most of them in few layers.',
+  mean: 'Meant so, or an offset that was added twice, or a norm stored as 1 + w beside others stored as w.',
 };

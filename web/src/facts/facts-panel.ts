@@ -2,7 +2,7 @@
 // The facts of the selected tensor, from its header at once and from its values when they are asked for.
 import { css, html, nothing, type TemplateResult } from 'lit';
 import { STARTS_BY_ITSELF } from '../app/app.js';
-import { isAbout } from '../core/findings.js';
+import { isAbout, spotOf } from '../core/findings.js';
 import { healthOf } from '../core/health.js';
 import type { Finding, SampleStats, Stats, Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
@@ -63,7 +63,11 @@ export class FactsPanel extends AppElement {
     const own = all.filter((finding) => isAbout(finding, tensor.name));
     if (own.length === 0) return nothing;
     return html`<h3>Findings</h3>
-      ${own.map((finding) => html`<p><b class=${finding.severity}>${finding.severity}</b> ${finding.message}</p>`)}`;
+      ${own.map((finding) => html`<p><b class=${finding.severity}>${finding.severity}</b> ${finding.message} ${this.way(finding, tensor)}</p>`)}`;
+  }
+  private way(finding: Finding, tensor: Tensor): TemplateResult | typeof nothing {
+    const spot = finding.tensor === tensor.name ? spotOf(finding) : undefined;
+    return spot === undefined ? nothing : html`<button class="plain link" @click=${() => void this.app.lookAt(tensor.index, spot)}>show</button>`;
   }
   private measureSmall(tensor: Tensor): void {
     if (this.asked === tensor || !tensor.readable) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The outline as a treegrid: only the rows in sight are in the page, however many there are.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
@@ -191,7 +191,7 @@ export class TreeView extends AppElement {
     return html`
       <div class="head" aria-hidden="true"><span>name</span><span class="number">shape</span><span class="number">size</span></div>
       <div class="scroller" @scroll=${() => (this.top = this.scroller.scrollTop)} @keydown=${this.onKey}>
-        ${this.rows.length === 0 && this.model !== null ? html`<p class="none muted">No tensor matches.</p>` : nothing}
+        ${this.rows.length === 0 && this.model !== null ? html`<p class="none muted">No tensor matches: words are parts of names. By number: <code>layer:11</code>, <code>expert:3</code>; also <code>dtype:bf16</code>, <code>shape:4096x*</code>, <code>size&gt;1M</code>.</p>` : nothing}
         <div role="treegrid" aria-label="tensors" aria-rowcount=${this.rows.length} ${styled({ height: `${this.rows.length * ROW}px` })}>
           ${this.rows.slice(first, last).map((row, i) => this.row(row, first + i))}
         </div>

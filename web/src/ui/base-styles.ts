@@ -26,6 +26,10 @@ export const base = css`
     background: var(--raised);
     cursor: pointer;
   }
+  button:disabled {
+    opacity: 0.5;
+    cursor: default;
+  }
   button:hover:not(:disabled) {
     background: var(--hover);
   }

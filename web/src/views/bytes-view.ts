@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every byte of the file: the whole to scale, and a window of it as hex with the values that the bytes are.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { crcWords, isDamaged, knownMembers, memberAt, type Member } from '../core/members.js';
 import type { Tensor } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';

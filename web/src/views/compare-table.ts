@@ -13,8 +13,8 @@ const MOST_ROWS = 300;
 
 const fewer = (value: number | null) => (value === null ? '–' : short(value));
 
-/** `on` is the row whose pictures are shown. Numbers of a sample have ≈ before them. */
-export function changedTable(diff: Document, on: Changed | undefined, choose: (row: Changed) => void): TemplateResult {
+/** `on` is the name of the row whose pictures are shown. Numbers of a sample have ≈ before them. */
+export function changedTable(diff: Document, on: string | undefined, choose: (row: Changed) => void): TemplateResult {
   const changed = diff['changed'] as Changed[];
   if (changed.length === 0) return html``;
   return html`<h3>Most changed first</h3>
@@ -29,7 +29,7 @@ export function changedTable(diff: Document, on: Changed | undefined, choose: (r
         </tr>
         ${changed.slice(0, MOST_ROWS).map((row) => {
           const about = row.exact === false ? '≈ ' : '';
-          return html`<tr class=${row === on ? 'on' : ''}>
+          return html`<tr class=${row.name_a === on ? 'on' : ''}>
             <td><button class="plain name mono" @click=${() => choose(row)}>${row.name_a}</button>${notes(row) === '' ? nothing : html`<div class="note muted">${notes(row)}</div>`}</td>
             <td class="number">${about}${fewer(row.rel_l2)}</td>
             <td class="number">${row.cosine === null ? '–' : `${about}${row.cosine.toFixed(about === '' ? 5 : 3)}`}</td>
@@ -51,7 +51,8 @@ export function nameList(title: string, all: readonly string[]): TemplateResult 
 export function unchanged(diff: Document, name: string | undefined): TemplateResult | typeof nothing {
   if (name === undefined || diff['values_compared'] !== true || (diff['changed'] as Changed[]).some(({ name_a }) => name_a === name)) return nothing;
   const same = isSampled(diff) ? '≈ the same in both, as far as the sample shows' : 'the same in both';
-  return html`<p><code>${name}</code> is ${(diff['only_a'] as string[]).includes(name) ? 'in A only' : same}.</p>`;
+  const only = (diff['only_a'] as string[]).includes(name);
+  return html`<p class="same"><code>${name}</code> is ${only ? 'in A only' : same}. <span class="muted">${only ? 'The picture is that of A.' : 'The picture stands for both.'}</span></p>`;
 }
 
 export function saveChanges(file: string, changed: readonly Changed[]): void {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models: what differs in structure, what changed most, and the pictures of one tensor in both and of the change.
-import { css, html, nothing, type TemplateResult } from 'lit';
-import { MEASURED_AT_ONCE, STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { html, nothing, type TemplateResult } from 'lit';
+import { MEASURED_AT_ONCE, STARTS_BY_ITSELF } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { isSampled } from '../app/looks.js';
 import { filesOfInput, modelsOf } from '../core/dropped.js';
 import { identicalNames, relation, type Changed } from '../core/comparison.js';
-import type { Document, Picture, Tensor, Window } from '../core/protocol.js';
+import type { Document, HeatmapGrid, Picture, Tensor, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';
 import * as format from '../ui/format.js';
@@ -15,7 +16,9 @@ import { MapColors } from './colors.js';
 import { drawLayers, type LayerChange } from './compare-draw.js';
 import { changedTable, nameList, saveChanges, unchanged } from './compare-table.js';
 import { lookOffer } from './measure-offer.js';
-import { drawLegend, drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
+import { compareStyles } from './compare-styles.js';
+import { drawPicture, elementAt, leastOf, pixelsOf, plotOf, short } from './picture-draw.js';
+import { drawLegend, legendText, marksOf } from './picture-legend.js';
 import { clamped, sliceOf, wheelZoom, whole, windowOf, zoomed, type Space, type Viewport } from './space.js';
 
 type Mode = 'a' | 'b' | 'delta';
@@ -26,9 +29,10 @@ const MODES: [Mode, string][] = [
 ];
 /** One tensor in both models, as far as it has been read. */
 interface Pair {
-  row: Changed;
+  row: Pick<Changed, 'name_a' | 'name_b' | 'shape_a' | 'shape_b'>;
   a: number;
-  b: number;
+  /** Null where A's picture is all there is to see: B has none, or the same. */
+  b: number | null;
   nbytes: number;
   space: Space;
   parts: { window: Window; pictures: Partial<Record<Mode, Picture>> }[];
@@ -85,7 +89,7 @@ export class CompareView extends AppElement {
     const { model, other } = this.app;
     if (model === null) return html``;
     if (other === null) return html`<p>Choose a second checkpoint: it is compared with <b>${model.label}</b>, names and shapes first, then values, the most changed first.</p>
-      <p>${this.chooser('Choose what to compare with…')}</p>
+      <p class="sides">${this.offerBefore()} ${this.chooser('Choose what to compare with…')}</p>
       <p class="muted">Or drop both files at once. Neither leaves this page.</p>`;
     if (this.compared?.[0] !== model || this.compared[1] !== other) {
       this.compared = [model, other];
@@ -101,8 +105,12 @@ export class CompareView extends AppElement {
         <span><b>A</b> ${model.label}</span> <span><b>B</b> ${other.label}</span>
         <button title="what is A becomes B: changes are measured against A" @click=${() => this.app.swap()}>Swap A and B</button> ${this.chooser('Another B…')}
       </p>
-      ${diff === null ? this.stopped ? html`<p><button class="primary" @click=${() => void this.compare(model, other)}>Compare again</button></p>` : html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${unchanged(diff, this.app.selection?.tensor.name)} ${this.picture()} ${changedTable(diff, this.pair?.row, (row) => void this.choose(row))}`}
+      ${diff === null ? this.stopped ? html`<p><button class="primary" @click=${() => void this.compare(model, other)}>Compare again</button></p>` : html`<p class="muted">Comparing…</p>` : html`${this.structure(diff, model)} ${unchanged(diff, this.app.selection?.tensor.name)} ${this.picture()} ${changedTable(diff, this.pair?.row.name_a, (row) => void this.choose(row))}`}
     `;
+  }
+  private offerBefore(): TemplateResult | typeof nothing {
+    const { before } = this.app;
+    return before === null ? nothing : html`<button class="primary" @click=${() => void this.app.compareWithBefore()}>Compare with ${before.label}, open before</button>`;
   }
   private chooser(text: string): TemplateResult {
     return html`<label class="choose">${text}<input type="file" multiple aria-label="checkpoint to compare with" @change=${this.chosen} /></label>`;
@@ -142,6 +150,7 @@ export class CompareView extends AppElement {
     this.followed = this.app.selection?.tensor ?? null;
     // The pictures of a row that was chosen stay where its numbers become exact.
     if (this.pair !== null && chosen?.name_a === shown && chosen !== undefined) this.pair.row = chosen;
+    else if (chosen === undefined && this.pair !== null && this.pair.row.name_a === this.followed?.name) await this.chooseOther(this.followed);
     else if (values && worst !== undefined) await this.choose(chosen ?? worst);
     return true;
   }
@@ -155,6 +164,20 @@ export class CompareView extends AppElement {
     this.followed = tensor;
     const row = this.rowOf(tensor?.name);
     if (row !== undefined && row !== this.pair?.row) queueMicrotask(() => void this.choose(row));
+    if (row === undefined && tensor !== null) queueMicrotask(() => void this.chooseOther(tensor));
+  }
+  /** A tensor that no change is known of: with its own picture, which stands for both where they are the same. */
+  private async chooseOther(tensor: Tensor): Promise<void> {
+    const { diff } = this;
+    if (diff === null) return;
+    const { name, shape } = tensor;
+    if (!tensor.readable || tensor.numel === 0) {
+      this.pair = null;
+      return;
+    }
+    // Before values were compared it may differ.
+    const alone = diff['values_compared'] === true || (diff['only_a'] as string[]).includes(name);
+    await this.choose({ name_a: name, name_b: name, shape_a: shape, shape_b: shape }, alone);
   }
 
   private structure(diff: Document, model: OpenModel): TemplateResult {
@@ -194,18 +217,22 @@ export class CompareView extends AppElement {
   }
   // --- pictures
 
-  private async choose(row: Changed): Promise<void> {
+  private async choose(row: Pair['row'], alone = false): Promise<void> {
     const [model, other] = this.compared!;
     const call = this.app.engine.call.bind(this.app.engine);
     try {
       const a = await call('find', { model: model.id, name: row.name_a });
-      const b = await call('find', { model: other.id, name: row.name_b });
+      const inB = alone ? -1 : await call('find', { model: other.id, name: row.name_b });
+      const b = inB < 0 ? null : inB;
       const [tensor] = await call('tensors', { model: model.id, indices: [a] });
-      if (tensor === undefined || b < 0) return;
+      if (tensor === undefined) return;
       const space = { rows: tensor.shape.slice(0, -1).reduce((n, d) => n * d, 1), cols: tensor.shape.at(-1) ?? 1 };
       this.view = whole(space);
+      const wasAlone = this.pair?.b === null;
       this.pair = { row, a, b, nbytes: tensor.nbytes, space, parts: [] };
       this.flicker(false);
+      if (b === null) this.mode = 'a';
+      else if (this.mode === 'a' && wasAlone) this.mode = 'delta';
       if (this.app.selection?.tensor.name !== row.name_a) await this.app.select(a);
       this.followed = this.app.selection?.tensor ?? null;
       await this.updateComplete;
@@ -231,12 +258,12 @@ export class CompareView extends AppElement {
     const bytes = (pair.nbytes * window.rows * window.cols) / Math.max(1, space.rows * space.cols);
     const options = { rows: Math.max(1, Math.round(plot.height)), cols: Math.max(1, Math.round(plot.width)), slice, sample: bytes > STARTS_BY_ITSELF };
     const part: Pair['parts'][number] = { window, pictures: {} };
-    const same = String(row.shape_a) === String(row.shape_b);
+    const same = b !== null && String(row.shape_a) === String(row.shape_b);
     const call = this.app.engine.call.bind(this.app.engine);
     try {
       if (same) part.pictures.delta = await call('difference', { model: model.id, tensor: a, other: other.id, otherTensor: b, options });
       part.pictures.a = await call('picture', { model: model.id, tensor: a, options });
-      if (same || all) part.pictures.b = await call('picture', { model: other.id, tensor: b, options });
+      if (b !== null && (same || all)) part.pictures.b = await call('picture', { model: other.id, tensor: b, options });
     } catch (error) {
       if (this.app.model === model && this.app.other === other) this.app.fail(error, row.name_a);
       return;
@@ -249,10 +276,12 @@ export class CompareView extends AppElement {
   private picture(): TemplateResult | typeof nothing {
     const { pair } = this;
     if (pair === null) return nothing;
-    const same = String(pair.row.shape_a) === String(pair.row.shape_b);
+    const alone = pair.b === null;
+    const same = !alone && String(pair.row.shape_a) === String(pair.row.shape_b);
+    const grid = pair.parts[0]?.pictures[this.mode]?.grid;
     return html`<div class="bar" role="toolbar" aria-label="picture">
-        ${MODES.map(([id, text]) => html`<button aria-pressed=${String(this.mode === id)} ?disabled=${id === 'delta' && !same} @click=${() => this.show(id)}>${text}</button>`)}
-        <button aria-pressed=${String(this.flickers)} title="key b goes between A and B" @click=${() => this.flicker(!this.flickers)}>Flicker <kbd>b</kbd></button>
+        ${MODES.map(([id, text]) => html`<button aria-pressed=${String(this.mode === id)} ?disabled=${(alone && id !== 'a') || (id === 'delta' && !same)} @click=${() => this.show(id)}>${text}</button>`)}
+        <button aria-pressed=${String(this.flickers)} ?disabled=${alone} title="key b goes between A and B" @click=${() => this.flicker(!this.flickers)}>Flicker <kbd>b</kbd></button>
         <span class="gap"></span>
         <button aria-label="zoom out" @click=${() => this.zoomBy(1 / 1.6)}>−</button>
         <button aria-label="zoom in" @click=${() => this.zoomBy(1.6)}>+</button>
@@ -271,7 +300,7 @@ export class CompareView extends AppElement {
         @pointermove=${this.onMove}
         @pointerup=${() => (this.drag = null)}
       ></canvas>
-      <canvas class="legend" role="img" aria-label="colours from ${short(-this.limit)} to ${short(this.limit)}"></canvas>
+      <canvas class="legend" role="img" aria-label=${grid === undefined ? 'colours' : legendText(this.legendOf(grid))}></canvas>
       <p class="mono name">${pair.row.name_a}${pair.row.name_b === pair.row.name_a ? '' : ` → ${pair.row.name_b}`}</p>`;
   }
   /** A and B share their colours; a change has its own. */
@@ -321,7 +350,10 @@ export class CompareView extends AppElement {
     const grid = this.pair?.parts[0]?.pictures[this.mode]?.grid;
     const colors = this.colors.now;
     if (grid === undefined || colors === null) return;
-    drawLegend(ctx, { colors, kind: 'diverging', limit: this.limit, beyond: `largest ${short(grid.absmax)}`, nan: grid.nan, inf: grid.inf, zeroOne: false }, size, ink);
+    drawLegend(ctx, { ...this.legendOf(grid), colors }, size, ink);
+  }
+  private legendOf(grid: HeatmapGrid) {
+    return { kind: 'diverging' as const, limit: this.limit, beyond: `largest ${short(grid.absmax)}`, marks: marksOf(grid) };
   }
 
   // --- moving
@@ -373,8 +405,8 @@ export class CompareView extends AppElement {
     const pans: Record<string, [number, number]> = { ArrowUp: [-0.2, 0], ArrowDown: [0.2, 0], ArrowLeft: [0, -0.2], ArrowRight: [0, 0.2] };
     const pan = pans[event.key];
     if (pan !== undefined) this.move({ ...view, row: view.row + pan[0] * view.rows, col: view.col + pan[1] * view.cols });
-    else if (event.key === 'b') this.show(this.mode === 'a' ? 'b' : 'a');
-    else if (event.key === 'd') this.show('delta');
+    else if (event.key === 'b' && this.pair?.b !== null) this.show(this.mode === 'a' ? 'b' : 'a');
+    else if (event.key === 'd' && this.pair?.b !== null) this.show('delta');
     else if (event.key === '+' || event.key === '=') this.zoomBy(1.6);
     else if (event.key === '-') this.zoomBy(1 / 1.6);
     else if (event.key === '0' && this.pair !== null) this.move(whole(this.pair.space));
@@ -392,108 +424,7 @@ export class CompareView extends AppElement {
     const [a, b] = this.compared!;
     return `${b.label}-vs-${a.label}.diff`;
   }
-  static override styles = [
-    base,
-    css`
-      .sides,
-      .bar {
-        display: flex;
-        flex-wrap: wrap;
-        gap: 6px 14px;
-        align-items: center;
-        max-width: none;
-      }
-      .bar {
-        gap: 6px;
-      }
-      .gap {
-        flex: 1;
-      }
-      button[aria-pressed='true'] {
-        border-color: var(--accent);
-        background: var(--select);
-        font-weight: 600;
-      }
-      kbd {
-        font: 11px var(--mono);
-      }
-      .choose {
-        position: relative;
-        display: inline-block;
-        padding: 4px 12px;
-        border: 1px solid var(--line-strong);
-        border-radius: 6px;
-        background: var(--raised);
-      }
-      .choose:focus-within {
-        outline: 2px solid var(--focus);
-      }
-      .choose input {
-        position: absolute;
-        inset: 0;
-        width: 100%;
-        opacity: 0;
-        cursor: pointer;
-      }
-      canvas {
-        display: block;
-        width: 100%;
-      }
-      .picture {
-        height: clamp(200px, 32vh, 480px);
-        cursor: grab;
-        touch-action: none;
-      }
-      .legend {
-        height: 34px;
-      }
-      .layers {
-        height: 58px;
-      }
-      .small {
-        margin: 6px 0 0;
-        font-size: 12px;
-      }
-      .scroll {
-        overflow: auto;
-        max-height: max(260px, 42vh);
-      }
-      .scroll table {
-        width: 100%;
-      }
-      .scroll tr:first-child th {
-        position: sticky;
-        top: 0;
-        background: var(--page);
-      }
-      .scroll th[title] {
-        cursor: help;
-      }
-      .name {
-        overflow-wrap: anywhere;
-        text-align: left;
-        max-width: none;
-      }
-      td .name {
-        min-height: 24px;
-        padding: 0 4px;
-      }
-      .note {
-        padding-left: 5px;
-        font-size: 12px;
-      }
-      th.number {
-        white-space: nowrap;
-      }
-      tr.on {
-        background: var(--select);
-      }
-      ul {
-        margin: 0;
-        padding-left: 18px;
-      }
-    `,
-  ];
+  static override styles = [base, compareStyles];
 }
 customElements.define('assay-compare', CompareView);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mixture of experts: layers by experts with what is dead, identical or alike, and one layer's pairs and router.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { answerTo, ask, askByItself, isSampled, LOOKS } from '../app/looks.js';
 import { EXPERT_STATS, expertSign, expertValue, layersOf, tensorOfExpert, type ExpertStat, type MoeLayer } from '../core/experts.js';
 import { base, pictureBar } from '../ui/base-styles.js';

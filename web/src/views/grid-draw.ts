@@ -14,6 +14,8 @@ export interface Grid {
   /** Cells whose value is of a part only: they are hatched. */
   approximate?: (row: number, col: number) => boolean;
   cursor: { row: number; col: number } | null;
+  /** The cell of what is looked at on the whole page. */
+  selected?: { row: number; col: number } | null;
   /** Slanted labels above need this much. */
   head: number;
 }
@@ -41,9 +43,14 @@ export function drawGrid(ctx: CanvasRenderingContext2D, grid: Grid, size: Size, 
   const width = plot.width / grid.cols.length;
   const inset = width > 8 ? 1 : 0;
   ctx.font = ink.mono;
-  ctx.fillStyle = ink.muted;
   ctx.textAlign = 'right';
-  grid.rows.forEach((label, row) => ctx.fillText(label, plot.x - 6, plot.y + (row + 0.5) * ROW_HEIGHT, LEFT - 8));
+  grid.rows.forEach((label, row) => {
+    const on = row === grid.selected?.row;
+    ctx.fillStyle = on ? ink.text : ink.muted;
+    ctx.font = on ? `bold ${ink.mono}` : ink.mono;
+    ctx.fillText(on ? `▸ ${label}` : label, plot.x - 6, plot.y + (row + 0.5) * ROW_HEIGHT, LEFT - 8);
+  });
+  ctx.font = ink.mono;
   ctx.textAlign = 'left';
   let last = -Infinity;
   grid.cols.forEach((label, col) => {
@@ -87,11 +94,21 @@ export function drawGrid(ctx: CanvasRenderingContext2D, grid: Grid, size: Size, 
   }
   ctx.strokeStyle = ink.strong;
   ctx.strokeRect(plot.x - 0.5, plot.y - 0.5, plot.width + 1 - inset, plot.height + 0.5);
+  const frame = (cell: { row: number; col: number }, thick: number) => {
+    ctx.lineWidth = thick;
+    ctx.strokeRect(plot.x + cell.col * width - 1, plot.y + cell.row * ROW_HEIGHT - 1, width + 1, ROW_HEIGHT + 1);
+    ctx.lineWidth = 1;
+  };
+  if (grid.selected != null) {
+    // On a light line: it is seen on any colour.
+    ctx.strokeStyle = ink.page;
+    frame(grid.selected, 5);
+    ctx.strokeStyle = ink.accent;
+    frame(grid.selected, 3);
+  }
   if (grid.cursor === null) return;
   ctx.strokeStyle = ink.text;
-  ctx.lineWidth = 2;
-  ctx.strokeRect(plot.x + grid.cursor.col * width - 1, plot.y + grid.cursor.row * ROW_HEIGHT - 1, width + 1, ROW_HEIGHT + 1);
-  ctx.lineWidth = 1;
+  frame(grid.cursor, 2);
 }
 
 /** The end of a label says most: "…_attn.q_proj". */

@@ -52,7 +52,7 @@ export class GridPicture {
   readonly onKey = (event: KeyboardEvent): void => {
     const shown = this.grid();
     if (shown === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = cellAfter(event.key, this.cursor, shown.rows.length, shown.cols.length);
+    const next = cellAfter(event.key, this.cursor ?? shown.selected ?? null, shown.rows.length, shown.cols.length);
     if (next !== null) this.moveTo(next);
     else if (event.key === 'Enter' && this.cursor !== null) this.enter?.(this.cursor);
     else return;

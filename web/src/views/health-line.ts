@@ -27,7 +27,7 @@ export function healthLine(app: App, odd = 0): TemplateResult {
   const besides = notes === 0 ? nothing : html`<span class="muted">${format.plural(notes, 'note')}.</span>`;
   if (health.looked === 'examined') {
     if (bad > 0) return html`<p>${count} ${besides} <span class="muted">All values were examined.</span></p>`;
-    return html`<p class="good">Nothing serious: all values were examined. ${besides}</p>`;
+    return html`<p class="good">Healthy: all values were examined. ${besides}</p>`;
   }
   const glanced = Number(answerTo(model, 'doctor')?.['sampled'] ?? 0);
   return html`<p>${count} ${besides} <span class="muted">${lookedAt(health)}</span></p>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers by roles: one statistic of every tensor at a glance, and what stands out of its role.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { grave, isAbout } from '../core/findings.js';
 import { healthOf } from '../core/health.js';
 import type { Finding, MeasuredStats } from '../core/protocol.js';
@@ -127,6 +127,7 @@ export class MatrixView extends AppElement {
     const across = roles.roles.length;
     const kind = this.relative || this.stat === 'mean' ? 'diverging' : 'sequential';
     return {
+      selected: this.selectedCell(roles),
       rows: roles.layers.map(String),
       cols: sheet.short,
       head: headFor(sheet.short),
@@ -142,10 +143,22 @@ export class MatrixView extends AppElement {
       },
     };
   }
+  /** The cell of the tensor that is looked at. */
+  private selectedCell(roles: Roles): Cell | null {
+    const index = this.app.selection?.tensor.index;
+    if (index === undefined) return null;
+    for (const [cell, tensors] of roles.cells) if (tensors.includes(index)) return { row: Math.floor(cell / roles.roles.length), col: cell % roles.roles.length };
+    return null;
+  }
   private words(): string {
     const { sheet } = this;
     const { cursor } = this.picture;
-    if (sheet === null || cursor === null) return 'point at a cell, or go through them with the arrow keys';
+    if (sheet === null) return '';
+    const cell = cursor ?? this.selectedCell(sheet.roles);
+    if (cell === null) return 'point at a cell, or go through them with the arrow keys';
+    return `${cursor === null ? 'selected: ' : ''}${this.wordsOf(sheet, cell)}`;
+  }
+  private wordsOf(sheet: Sheet, cursor: Cell): string {
     const { roles, values, usual } = sheet;
     const i = cursor.row * roles.roles.length + cursor.col;
     const tensors = roles.cells.get(i) ?? [];
@@ -159,7 +172,7 @@ export class MatrixView extends AppElement {
   private scaleBar(): TemplateResult {
     const { sheet } = this;
     const text = this.relative ? html`colour: distance from the column’s median, full at ${FAR} times <span class="term" title=${SPREAD}>the usual spread</span>; ▲ ▼ from there on; ! something else is wrong there` : `colour: up to ${format.number(sheet?.largest ?? 0)}`;
-    return html`<p class="muted small">${text}; a line where there is no tensor${sheet?.approximate.includes(true) === true ? '; ≈ hatched where a sample was read' : ''}</p>`;
+    return html`<p class="muted small">${text}; a line where there is no tensor${sheet !== null && this.selectedCell(sheet.roles) !== null ? '; ▸ framed: the tensor that is selected' : ''}${sheet?.approximate.includes(true) === true ? '; ≈ hatched where a sample was read' : ''}</p>`;
   }
   private outliers(roles: Roles): TemplateResult {
     const { deviations: far, values, usual, short, approximate, told } = this.sheet!;

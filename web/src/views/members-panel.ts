@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of a zip: where each lies, and whether its bytes are those that its check sum was made of, once that is asked for.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { crcText, crcWords, isDamaged, knownMembers, worstFirst, type CrcState, type Member } from '../core/members.js';
 import { base } from '../ui/base-styles.js';
 import { AppElement } from '../ui/element.js';

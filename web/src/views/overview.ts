@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file is, in one screen: what the program's `info` says.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import type { OpenModel } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { healthOf } from '../core/health.js';
 import type { TreeNode } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
@@ -10,7 +10,7 @@ import * as format from '../ui/format.js';
 import { styled } from '../ui/styled.js';
 import { verdictOf, WORDS } from '../core/scans.js';
 import { components, oddity, tensorsOf } from '../tree/rows.js';
-import { findingList, findingStyles } from './finding-list.js';
+import { findingList, findingStyles, unlikeList } from './finding-list.js';
 import { healthLine } from './health-line.js';
 import { measureOffer } from './measure-offer.js';
 
@@ -125,14 +125,15 @@ export class Overview extends AppElement {
       // Whoever opens a tensor at once goes first.
       setTimeout(() => void this.app.scan().then(() => this.app.lookAround()), SOON);
     }
-    const { findings, advice, looked } = healthOf(model);
+    const health = healthOf(model);
+    const { findings, advice, looked } = health;
     // The checkup tells of the structure too, in more words.
     const odd = looked === 'examined' || looked === 'glanced' ? [] : oddNodes(model.tree, MOST_ODD);
     return html`<h3>What stands out</h3>
       ${odd.map((node) => html`<div class="odd"><button class="plain link mono" @click=${() => void this.lookIn(model, node)}>${node.path}</button> <span class="warning">${node.what}</span></div>`)}
       ${findingList(this.app, findings.slice(0, MOST_ODD), advice)}
       ${findings.length > MOST_ODD ? html`<p class="muted">and ${findings.length - MOST_ODD} more: see <button class="plain link" @click=${() => this.app.show('findings')}>Findings</button></p>` : nothing}
-      ${this.app.measuring || model.measured.state === 'none' ? measureOffer(this.app) : nothing} ${this.app.measuring ? nothing : healthLine(this.app, odd.length)}`;
+      ${this.app.measuring || model.measured.state === 'none' ? measureOffer(this.app) : nothing} ${this.app.measuring ? nothing : healthLine(this.app, odd.length)} ${unlikeList(this.app, health)}`;
   }
   private async lookIn(model: OpenModel, { pattern }: OddNode): Promise<void> {
     const peers = tensorsOf(pattern, model.names);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor as a picture: cells in the core's colours, profiles along two sides, numbers where there is room. Pure drawing.
 import type { Colors, HeatmapGrid, Window } from '../core/protocol.js';
-import * as format from '../ui/format.js';
 import { sampledMark } from '../ui/hatch.js';
 import type { Ink, Size } from '../ui/sketch.js';
 import { indexOf, type Space, type Viewport } from './space.js';
@@ -66,7 +65,7 @@ export interface Scene {
   sampled: boolean;
 }
 
-const LEFT = 46;
+export const LEFT = 46;
 const TOP = 30;
 const RIGHT = 34;
 const BOTTOM = 20;
@@ -143,7 +142,7 @@ function outline(ctx: CanvasRenderingContext2D, [x, y, width, height]: [number, 
 function textOn(map: Uint8Array, entry: number): string {
   return 0.299 * map[entry]! + 0.587 * map[entry + 1]! + 0.114 * map[entry + 2]! > 140 ? '#000' : '#fff';
 }
-const rgb = (map: Uint8Array, entry: number) => `rgb(${map[entry]},${map[entry + 1]},${map[entry + 2]})`;
+export const rgb = (map: Uint8Array, entry: number) => `rgb(${map[entry]},${map[entry + 1]},${map[entry + 2]})`;
 
 /** Short enough for a cell. */
 export function short(value: number): string {
@@ -234,51 +233,4 @@ function drawProfile(ctx: CanvasRenderingContext2D, rms: Float32Array | null, fi
   ctx.fillStyle = ink.strong;
   if (grows === 'up') ctx.fillRect(at.x, at.y + at.height, at.width, 1);
   else ctx.fillRect(at.x - 1, at.y, 1, at.height);
-}
-
-/** The colours with their values, and what stands apart from them. */
-export function drawLegend(
-  ctx: CanvasRenderingContext2D,
-  legend: { colors: Colors; kind: Kind; limit: number; beyond: string; nan: number; inf: number; zeroOne: boolean },
-  size: Size,
-  ink: Ink,
-): void {
-  const { colors, kind, limit } = legend;
-  const bar = { x: LEFT, y: 4, width: Math.min(220, Math.max(60, 0.38 * size.width)), height: 10 };
-  for (let i = 0; i < bar.width; ++i) {
-    ctx.fillStyle = rgb(colors[kind], 3 * Math.round((i / (bar.width - 1)) * 255));
-    ctx.fillRect(bar.x + i, bar.y, 1.5, bar.height);
-  }
-  ctx.strokeStyle = ink.strong;
-  ctx.strokeRect(bar.x - 0.5, bar.y - 0.5, bar.width + 1, bar.height + 1);
-  ctx.fillStyle = ink.muted;
-  ctx.font = ink.mono;
-  const label = (text: string, x: number, align: CanvasTextAlign) => {
-    ctx.textAlign = align;
-    ctx.fillText(text, x, bar.y + bar.height + 10);
-  };
-  label(kind === 'diverging' ? short(-limit) : '0', bar.x, 'left');
-  if (kind === 'diverging') label('0', bar.x + bar.width / 2, 'center');
-  label(short(limit), bar.x + bar.width, 'right');
-  ctx.font = ink.font;
-  ctx.textAlign = 'left';
-  let x = bar.x + bar.width + 14;
-  const swatch = (entry: number, text: string) => {
-    ctx.fillStyle = rgb(colors.marks, entry);
-    ctx.fillRect(x, bar.y, 10, 10);
-    ctx.strokeStyle = ink.strong;
-    ctx.strokeRect(x - 0.5, bar.y - 0.5, 11, 11);
-    ctx.fillStyle = ink.text;
-    ctx.fillText(text, x + 15, bar.y + 6);
-    x += 15 + ctx.measureText(text).width + 14;
-  };
-  swatch(0, legend.nan === 0 ? 'NaN: none' : `NaN: ${format.exact(legend.nan)}`);
-  if (legend.inf > 0) {
-    swatch(3, '+Inf');
-    swatch(6, `−Inf: ${format.exact(legend.inf)} together`);
-  } else {
-    swatch(3, 'Inf: none');
-  }
-  ctx.fillStyle = ink.muted;
-  ctx.fillText(legend.beyond, bar.x + bar.width + 14, bar.y + 20, Math.max(20, size.width - bar.x - bar.width - 16));
 }

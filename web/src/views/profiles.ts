@@ -16,6 +16,9 @@ export interface Strip {
 
 export function profileNotes(picture: Picture | undefined, go: (axis: 0 | 1, index: number) => void): TemplateResult | typeof nothing {
   if (picture === undefined) return nothing;
+  const { grid } = picture;
+  // Of zeros only no row is told besides.
+  if (grid.exact && grid.sourceRows > 0 && picture.rows.deadCount === grid.sourceRows) return html`<div class="notes"><p><b class="warning">all values are 0</b></p></div>`;
   const kinds: [string, string, Profile, 0 | 1][] = [
     ['row', 'rows', picture.rows, 0],
     ['column', 'columns', picture.cols, 1],

@@ -17,6 +17,8 @@ export interface Ridge {
   normalised: boolean;
   range: Band | null;
   cursor: number | null;
+  /** The row of the tensor that is looked at on the whole page. */
+  selected: number | null;
 }
 
 const LEFT = 56;
@@ -55,9 +57,12 @@ export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Siz
   ridge.bins.forEach((bins, row) => {
     const foot = plot.y + (row + 1) * step;
     ctx.textAlign = 'right';
-    ctx.fillStyle = row === ridge.cursor ? ink.text : ink.muted;
-    if (foot - labelled >= 12) {
-      ctx.fillText(`${ridge.approximate[row] === true ? '≈ ' : ''}${ridge.labels[row]!}`, plot.x - 8, foot - 4, LEFT - 10);
+    const on = row === ridge.selected;
+    ctx.fillStyle = on || row === ridge.cursor ? ink.text : ink.muted;
+    ctx.font = on ? `bold ${ink.mono}` : ink.mono;
+    const near = ridge.selected !== null && !on && Math.abs(ridge.selected - row) * step < 12;
+    if (on || (foot - labelled >= 12 && !near)) {
+      ctx.fillText(`${on ? '▸ ' : ''}${ridge.approximate[row] === true ? '≈ ' : ''}${ridge.labels[row]!}`, plot.x - 8, foot - 4, LEFT - 10);
       labelled = foot;
     }
     ctx.fillStyle = ink.line;
@@ -71,18 +76,21 @@ export function drawRidge(ctx: CanvasRenderingContext2D, ridge: Ridge, size: Siz
 function drawCurve(ctx: CanvasRenderingContext2D, counts: Float64Array, ridge: Ridge, row: number, at: Rect, most: number, ink: Ink): void {
   const { logCounts } = ridge;
   const current = row === ridge.cursor;
+  const selected = row === ridge.selected;
   const y = (count: number) => at.y - at.height * (logCounts ? Math.log1p(count) / Math.log1p(most) : count / most);
   // Whatever occurs at all is seen.
   outline(ctx, counts, { ...at, height: 0 }, (count) => (count > 0 ? Math.min(y(count), at.y - 1.5) : at.y));
   ctx.fillStyle = ink.page;
   ctx.globalAlpha = 0.8;
   ctx.fill();
-  ctx.globalAlpha = current ? 0.75 : 0.35;
-  ctx.fillStyle = ink.share;
+  ctx.globalAlpha = current || selected ? 0.75 : 0.35;
+  ctx.fillStyle = selected ? ink.accent : ink.share;
   ctx.fill();
   ctx.globalAlpha = 1;
-  ctx.strokeStyle = current ? ink.text : ink.share;
+  ctx.strokeStyle = current ? ink.text : selected ? ink.accent : ink.share;
+  ctx.lineWidth = selected ? 2 : 1;
   ctx.stroke();
+  ctx.lineWidth = 1;
   if (ridge.approximate[row] !== true) return;
   ctx.save();
   ctx.clip();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One role over all layers: exact histograms on one axis, so that the layer that differs is seen, and counted in a range of values.
 import { css, html, nothing, type TemplateResult } from 'lit';
-import { STARTS_BY_ITSELF, type OpenModel } from '../app/app.js';
+import { STARTS_BY_ITSELF } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import { axisFor, binsOf, countInRange, hasFarTails, magnitudes, rangeOf, type Bins, type Scale } from '../core/histogram.js';
 import type { Census } from '../core/protocol.js';
 import { patternOf, rolesOf, shortRoles, type Roles } from '../core/roles.js';
@@ -216,13 +217,18 @@ export class RidgeView extends AppElement {
     const n = Math.max(16, Math.min(256, Math.floor(ridgePlot(members.length, { width, height: 0 }).width / 3)));
     const bins: (Bins | null)[] = known.map((census) => (census === null ? null : binsOf(census, axis, from, to, n)));
     this.edges = bins.find((one) => one !== null)?.edges ?? null;
-    return { labels: members.map(({ label }) => label), bins, approximate: members.map(({ tensor }) => this.isSampled(tensor)), logCounts: this.logCounts, normalised: this.normalised, range: this.range, cursor: this.cursor };
+    return { labels: members.map(({ label }) => label), bins, approximate: members.map(({ tensor }) => this.isSampled(tensor)), logCounts: this.logCounts, normalised: this.normalised, range: this.range, cursor: this.cursor, selected: this.selectedRow(members) };
+  }
+  private selectedRow(members: readonly { tensor: number }[]): number | null {
+    const row = members.findIndex(({ tensor }) => tensor === this.app.selection?.tensor.index);
+    return row < 0 ? null : row;
   }
   private words(members: readonly { tensor: number; label: string }[]): string {
-    const census = this.cursor === null ? undefined : this.censuses.get(members[this.cursor]?.tensor ?? -1);
-    if (census === undefined || census.values.length === 0) return 'point at a layer; drag across to count a range of values in all of them';
-    const about = this.isSampled(members[this.cursor!]!.tensor) ? '≈ ' : '';
-    return `${members[this.cursor!]!.label} · ${about}${format.exact(census.n)} values from ${format.number(census.values[0])} to ${format.number(census.values.at(-1))}${census.nan > 0 ? ` · ${format.exact(census.nan)} NaN` : ''}`;
+    const row = this.cursor ?? this.selectedRow(members);
+    const census = row === null ? undefined : this.censuses.get(members[row]?.tensor ?? -1);
+    if (row === null || census === undefined || census.values.length === 0) return 'point at a layer; drag across to count a range of values in all of them';
+    const about = this.isSampled(members[row]!.tensor) ? '≈ ' : '';
+    return `${this.cursor === null ? 'selected: ' : ''}${members[row]!.label} · ${about}${format.exact(census.n)} values from ${format.number(census.values[0])} to ${format.number(census.values.at(-1))}${census.nan > 0 ? ` · ${format.exact(census.nan)} NaN` : ''}`;
   }
   private inRange(members: readonly { tensor: number; label: string }[]): TemplateResult | typeof nothing {
     const { range } = this;
@@ -266,8 +272,9 @@ export class RidgeView extends AppElement {
   };
   private readonly onKey = (event: KeyboardEvent) => {
     const rows = this.members.length;
-    const to = { ArrowDown: (this.cursor ?? -1) + 1, ArrowUp: (this.cursor ?? rows) - 1, Home: 0, End: rows - 1 }[event.key];
-    if (event.key === 'Enter') void this.enter(this.cursor);
+    const at = this.cursor ?? this.selectedRow(this.members);
+    const to = { ArrowDown: (at ?? -1) + 1, ArrowUp: (at ?? rows) - 1, Home: 0, End: rows - 1 }[event.key];
+    if (event.key === 'Enter') void this.enter(at);
     else if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     else this.cursor = Math.min(rows - 1, Math.max(0, to));
     event.preventDefault();

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is looked at in one tensor, and what the core said of it: pictures coarse and fine, values, census, what is brushed.
-import { QUIET, STARTS_BY_ITSELF, type App, type OpenModel } from '../app/app.js';
+import { QUIET, STARTS_BY_ITSELF, type App } from '../app/app.js';
+import type { OpenModel } from '../app/model.js';
 import type { Census, HeatmapOptions, Method, Args, Picture, Pooling, Result, Stats, Tensor, Window } from '../core/protocol.js';
+import type { Spot } from '../core/findings.js';
 import { matrixOf } from '../core/matrix.js';
 import { hexOf } from '../ui/codes.js';
 import { clamped, sampleRoom, sliceOf, whole, windowOf, type Space, type Viewport } from './space.js';
 
 const MOST_NUMBERS = 4000;
+/** Elements of a cell among which one is looked for. */
+const MOST_SEARCHED = 2 ** 18;
 
 /** A picture and the window of the matrix that it covers; `hits` counts the brushed elements of each cell. */
 export interface Shown {
@@ -221,6 +225,24 @@ export class TensorLook {
     } catch {
       return null; // the readout then says where, not what
     }
+  }
+  /** Where a spot is in the matrix; what is marked is found where the picture shows it, null where it does not. */
+  async placeOf(spot: Spot): Promise<{ row: number; col: number } | null> {
+    const { rows, cols } = this.space;
+    if ('element' in spot) return { row: Math.floor(spot.element / cols), col: spot.element % cols };
+    if ('row' in spot) return { row: (spot.row * rows) / (this.tensor.shape[0] ?? 1), col: 0 };
+    if ('col' in spot) return { row: 0, col: spot.col };
+    const shown = this.overview;
+    const at = shown?.picture.grid.marks.findIndex((mark) => (mark & spot.marks) !== 0) ?? -1;
+    if (shown === null || at < 0) return null;
+    const { grid } = shown.picture;
+    const corner = { row: Math.floor(at / grid.cols) * grid.rowStep, col: (at % grid.cols) * grid.colStep };
+    if (!grid.exact) return { row: corner.row + (grid.rowStep >> 1), col: corner.col + (grid.colStep >> 1) };
+    const window = { ...corner, rows: Math.min(grid.rowStep, rows - corner.row), cols: Math.min(grid.colStep, cols - corner.col) };
+    const read = window.rows * window.cols > MOST_SEARCHED ? null : await this.ask('window', { ...this.which, window }, 0);
+    const bit = (value: number) => (Number.isNaN(value) ? 1 : value === Infinity ? 2 : value === -Infinity ? 4 : 0);
+    const first = read?.values.findIndex((value) => (bit(value) & spot.marks) !== 0) ?? -1;
+    return first < 0 ? corner : { row: corner.row + Math.floor(first / window.cols), col: corner.col + (first % window.cols) };
   }
   /** The cell of the finest picture at a place. */
   cellAt(row: number, col: number): { window: Window; value: number; mark: number } | null {

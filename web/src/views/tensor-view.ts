@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tensor: its picture from all of it down to single numbers, and its histogram; what is brushed in one is seen in the other.
-import { css, html, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { percentileOf } from '../core/histogram.js';
 import type { Pooling, Window } from '../core/protocol.js';
 import { base } from '../ui/base-styles.js';
@@ -11,10 +11,13 @@ import { Sketch, type Ink, type Size } from '../ui/sketch.js';
 import { MapColors } from './colors.js';
 import { saveNpy } from './export-tensor.js';
 import './histogram-panel.js';
-import { drawLegend, drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
+import { numbersTable } from './numbers-table.js';
+import { drawPicture, elementAt, leastOf, NUMBER_CELL, pixelsOf, plotOf, short, type Kind, type Layer } from './picture-draw.js';
+import { drawLegend, legendText, marksOf } from './picture-legend.js';
 import { profileNotes, profileStyles, stripWords, type Strip } from './profiles.js';
 import { indexOf, revealing, whole, wheelZoom, windowOf, zoomed, type Viewport } from './space.js';
 import { TensorLook, type Shown } from './tensor-look.js';
+import { tensorStyles } from './tensor-styles.js';
 import { save } from '../ui/save.js';
 
 const POOLINGS: [Pooling, string][] = [
@@ -25,7 +28,6 @@ const POOLINGS: [Pooling, string][] = [
 ];
 const RANGES = { auto: 'colours for most values', max: 'colours for all values' } as const;
 const RANGE_HELP = 'most values: the strongest colour is for a large value of the tensor, and a few beyond it look the same; all values: it is for the largest one';
-const TABLE = { rows: 24, cols: 12 };
 
 export class TensorView extends AppElement {
   static override properties = { ...AppElement.properties, limits: { state: true }, said: { state: true }, table: { state: true } };
@@ -33,6 +35,8 @@ export class TensorView extends AppElement {
   declare limits: keyof typeof RANGES;
   declare said: string;
   declare table: boolean;
+  /** What is said of the cell at the cursor while nothing else is pointed at. */
+  private pinned = '';
   private look: TensorLook | null = null;
   private images = new WeakMap<Shown, { key: string; image: HTMLCanvasElement }>();
   private pressed: { x: number; y: number; view: Viewport; area: boolean } | null = null;
@@ -60,14 +64,15 @@ export class TensorView extends AppElement {
     const { tensor } = selection;
     if (this.look?.tensor !== tensor) {
       this.look = new TensorLook(this.app, model, tensor, () => this.requestUpdate());
-      this.said = '';
+      this.said = this.pinned = '';
       queueMicrotask(() => this.sized(this.picture.size));
     }
     const { look } = this;
     if (!tensor.readable) return html`<p class="damage">The values of ${tensor.name} cannot be read: see Findings.</p>`;
     if (look.empty) return html`<p class="muted">${tensor.name} has no elements.</p>`;
+    const legend = this.legendOf(look);
     return html`
-      ${this.toolbar(look)} ${profileNotes(look.overview?.picture, (axis, index) => this.go(axis, index))}
+      ${this.toolbar(look)} ${profileNotes(look.overview?.picture, (axis, index) => this.go(axis === 0 ? { row: index, col: Math.floor(look.view.col) } : { row: Math.floor(look.view.row), col: index }, axis))}
       <div class="both">
         <div class="seen">
           <canvas
@@ -87,9 +92,9 @@ export class TensorView extends AppElement {
             @focus=${() => this.requestUpdate()}
             @blur=${() => this.requestUpdate()}
           ></canvas>
-          <canvas class="legend" role="img" aria-label=${this.legendText(look)}></canvas>
-          <p class="readout mono" role="status">${this.said === '' ? this.hint(look) : this.said}</p>
-          ${this.table ? this.numbers(look) : nothing}
+          <canvas class="legend" role="img" aria-label=${legend === null ? 'colours' : legendText(legend)}></canvas>
+          <p class="readout mono" role="status">${this.said !== '' ? this.said : look.cursor !== null && this.pinned !== '' ? `pinned: ${this.pinned}` : this.hint(look)}</p>
+          ${this.table ? numbersTable(look) : nothing}
           <p id="keys" class="hidden">Arrow keys move the cursor, plus and minus zoom, zero shows everything, shift and arrows mark an area.</p>
         </div>
         <assay-histogram .app=${this.app} .look=${look} .revision=${this.revision(look)}></assay-histogram>
@@ -209,17 +214,14 @@ export class TensorView extends AppElement {
     for (const value of grid.data) if (Math.abs(value) > limit * (1 + 1e-12)) ++n;
     return n === 0 ? 'no cell beyond the colours' : `${format.plural(n, 'cell')} beyond, up to ${short(grid.absmax)}`;
   }
-  private legendText(look: TensorLook): string {
+  private legendOf(look: TensorLook) {
     const grid = look.overview?.picture.grid;
-    if (grid === undefined) return 'colours';
-    return `colours from ${this.kind === 'diverging' ? short(-this.limitOf(look)) : '0'} to ${short(this.limitOf(look))}; ${this.beyond(look)}; ${grid.nan} NaN, ${grid.inf} infinite`;
+    return grid === undefined ? null : { kind: this.kind, limit: this.limitOf(look), beyond: this.beyond(look), marks: marksOf(grid) };
   }
   private drawLegend(ctx: CanvasRenderingContext2D, size: Size, ink: Ink): void {
-    const { look } = this;
+    const legend = this.look === null ? null : this.legendOf(this.look);
     const colors = this.colors.now;
-    if (look?.overview == null || colors === null) return;
-    const { nan, inf } = look.overview.picture.grid;
-    drawLegend(ctx, { colors, kind: this.kind, limit: this.limitOf(look), beyond: this.beyond(look), nan, inf, zeroOne: look.pooling === 'zeros' }, size, ink);
+    if (legend !== null && colors !== null) drawLegend(ctx, { ...legend, colors }, size, ink);
   }
 
   // --- moving and pointing
@@ -293,10 +295,12 @@ export class TensorView extends AppElement {
       void look.chooseArea(still ? null : this.areaOf(elementAt(pressed.x, pressed.y, pressed.view, this.picture.size), place));
     } else if (still && this.stripAt(event) !== null) {
       const { axis, index } = this.stripAt(event)!;
-      this.go(axis, index);
+      this.go(axis === 0 ? { row: index, col: Math.floor(look.view.col) } : { row: Math.floor(look.view.row), col: index }, axis);
     } else if (still && this.inside(place)) {
-      look.cursor = { row: Math.floor(place.row), col: Math.floor(place.col) };
-      void this.readOut(look.cursor.row, look.cursor.col);
+      const [row, col] = [Math.floor(place.row), Math.floor(place.col)];
+      // What is pinned is let go by another click.
+      look.cursor = look.cursor?.row === row && look.cursor.col === col ? null : { row, col };
+      void this.readOut(row, col);
     }
   };
   private areaOf(a: { row: number; col: number }, b: { row: number; col: number }): Window {
@@ -333,6 +337,9 @@ export class TensorView extends AppElement {
     else if (event.key === 'Escape' && (look.area !== null || look.range !== null)) {
       void look.chooseArea(null);
       void look.chooseRange(null);
+    } else if (event.key === 'Escape' && look.cursor !== null) {
+      look.cursor = null;
+      this.say('');
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -365,31 +372,33 @@ export class TensorView extends AppElement {
       parts.push(`cell ${w.row}–${w.row + w.rows - 1}, ${w.col}–${w.col + w.cols - 1}: ${POOLINGS.find(([id]) => id === look.pooling)![1]} ${short(cell.value)}`);
     }
     this.said = parts.join(' · ');
+    if (look.cursor?.row === row && look.cursor.col === col) this.pinned = this.said;
   }
-  private go(axis: 0 | 1, index: number): void {
+  /** Down to where numbers are read, with an element in the middle; along an axis only, the other one stays where it is. */
+  private go(to: { row: number; col: number }, axis?: 0 | 1): void {
     const look = this.look!;
-    const { view, space } = look;
+    const { space } = look;
     const rows = Math.min(look.leastView.rows, space.rows);
     const cols = Math.min(look.leastView.cols, space.cols);
-    look.cursor = axis === 0 ? { row: index, col: Math.floor(view.col) } : { row: Math.floor(view.row), col: index };
-    look.move({ rows, cols, row: look.cursor.row - (axis === 0 ? rows / 2 : 0), col: look.cursor.col - (axis === 1 ? cols / 2 : 0) });
-    void this.readOut(look.cursor.row, look.cursor.col);
+    look.cursor = to;
+    look.move({ rows, cols, row: to.row - (axis === 1 ? 0 : rows / 2), col: to.col - (axis === 0 ? 0 : cols / 2) });
+    void this.readOut(to.row, to.col);
   }
-  /** The same numbers as a table, for reading aloud and for copying. */
-  private numbers(look: TensorLook): TemplateResult {
-    const known = look.numbers ?? look.corner;
-    const seen = windowOf(look.view, look.space);
-    if (look.numbers === null && (known?.window.row !== seen.row || known.window.col !== seen.col)) void look.readCorner({ ...seen, rows: Math.min(seen.rows, TABLE.rows), cols: Math.min(seen.cols, TABLE.cols) });
-    if (known === null) return html`<p class="muted">Reading the numbers…</p>`;
-    const { window, values } = known;
-    const rows = Math.min(window.rows, TABLE.rows);
-    const cols = Math.min(window.cols, TABLE.cols);
-    return html`<div class="table" tabindex="0" role="region" aria-label="numbers"><table class="mono">
-      <caption>${rows < seen.rows || cols < seen.cols ? `the first ${rows} rows and ${cols} columns of what is seen; zoom or drag for others` : 'what is seen'}</caption>
-      <tr><th></th>${Array.from({ length: cols }, (_, c) => html`<th scope="col" class="number">${window.col + c}</th>`)}</tr>
-      ${Array.from({ length: rows }, (_, r) => html`<tr><th scope="row" class="number">${indexOf(look.tensor.shape, window.row + r, 0).slice(0, -1).join(',')}</th>
-        ${Array.from({ length: cols }, (_, c) => html`<td class="number" title=${known.codes[r * window.cols + c]!}>${format.number(values[r * window.cols + c])}</td>`)}</tr>`)}
-    </table></div>`;
+  protected override updated(): void {
+    void this.reach();
+  }
+  /** Goes to what somebody wants to see of this tensor, once it is drawn. */
+  private async reach(): Promise<void> {
+    const { goal } = this.app;
+    const { look } = this;
+    if (look === null || look.tensor !== this.app.selection?.tensor || goal?.tensor !== look.tensor.index || this.picture.size.width === 0 || look.overview === null) return;
+    const waits = 'marks' in goal.spot && !look.overview.picture.grid.exact && !look.large;
+    this.app.goal = null;
+    const place = await look.placeOf(goal.spot);
+    if (this.look !== look) return;
+    if (place !== null) this.go(place);
+    else if (waits) this.app.goal ??= goal;
+    else this.say('what the finding is about is not in the sample that is shown');
   }
   private toggleTable(): void {
     this.table = !this.table;
@@ -401,90 +410,7 @@ export class TensorView extends AppElement {
     save(`${name}.png`, await this.picture.png({ title: `${name} · ${dtype} ${format.shape(shape)}${part}`, below: this.legend }));
   }
 
-  static override styles = [
-    base,
-    profileStyles,
-    css`
-      .bar {
-        display: flex;
-        flex-wrap: wrap;
-        gap: 6px;
-        align-items: center;
-        margin-bottom: 8px;
-      }
-      .bar select {
-        min-height: 28px;
-        border: 1px solid var(--line-strong);
-        border-radius: 6px;
-        background: var(--raised);
-      }
-      .bar .name {
-        min-width: 0;
-        overflow: hidden;
-        text-overflow: ellipsis;
-        white-space: nowrap;
-      }
-      .gap {
-        flex: 1;
-      }
-      .group {
-        display: flex;
-        gap: 6px;
-      }
-      .both {
-        container-type: inline-size;
-        display: flex;
-        flex-wrap: wrap;
-        gap: 8px 18px;
-      }
-      .seen {
-        flex: 2 1 420px;
-        min-width: 0;
-      }
-      assay-histogram {
-        flex: 1 1 340px;
-        min-width: 0;
-      }
-      canvas {
-        display: block;
-        width: 100%;
-      }
-      .picture {
-        height: clamp(220px, 33vh, 560px);
-        cursor: crosshair;
-        touch-action: none;
-      }
-      .legend {
-        height: 34px;
-      }
-      .readout {
-        min-height: 3em;
-        margin: 2px 0 0;
-        max-width: none;
-        overflow-wrap: anywhere;
-      }
-      .hidden {
-        position: absolute;
-        clip-path: inset(50%);
-        width: 1px;
-        height: 1px;
-        overflow: hidden;
-      }
-      @container (min-width: 800px) {
-        .picture {
-          height: clamp(260px, 54vh, 720px);
-        }
-      }
-      .table {
-        overflow: auto;
-        max-height: 40vh;
-      }
-      caption {
-        text-align: left;
-        color: var(--muted);
-      }
-    `,
-  ];
+  static override styles = [base, profileStyles, tensorStyles];
 }
 customElements.define('assay-tensor', TensorView);
 
