@@ -2,6 +2,7 @@
 #include "analysis/tree.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/sort.hpp"
 #include "base/text.hpp"
@@ -63,7 +64,7 @@ class NameTreeBuilder {
       const std::size_t dot =
           path_.size() + 1 < NameTree::kDepth && tree_.nodes_.size() < most_nodes_ ? name.find('.', at) : std::string_view::npos;
       more = dot != std::string_view::npos;
-      node = child(node, label_of(name.substr(at, dot - at)));
+      node = child(node, label_at(path_.size(), name.substr(at, dot - at)));
       at = more ? dot + 1 : name.size() + 1;
       path_.push_back({node, at});
     }
@@ -74,6 +75,17 @@ class NameTreeBuilder {
       tree_.same_name_[last_of_name_[end.tensor]] = tensor;
       last_of_name_[end.tensor] = tensor;
     }
+  }
+
+  /// The label of a name's component at this depth. Layers and experts repeat: what came behind the component that stood there in the name
+  /// before will mostly come again.
+  std::uint32_t label_at(std::size_t depth, std::string_view text) {
+    std::uint32_t& here = labels_before_[depth];
+    if (const std::uint32_t likely = behind_[here]; tree_.labels_[likely].text == text) return here = likely;
+    const std::uint32_t label = label_of(text);
+    behind_.resize(tree_.labels_.size());
+    behind_[here] = label;
+    return here = label;
   }
 
   std::uint32_t label_of(std::string_view text) {
@@ -200,6 +212,8 @@ class NameTreeBuilder {
     std::uint32_t node;
     std::size_t end;  // behind its component's dot, or where a dot would end
   };
+  std::array<std::uint32_t, NameTree::kDepth> labels_before_{};  // by depth: of the name before, or of one before that
+  std::vector<std::uint32_t> behind_ = {0};                      // by label: the one that came behind it last
   std::string_view before_;
   std::vector<Step> path_;                   // of the name before
   std::vector<std::uint32_t> last_of_name_;  // per first tensor of a name
