@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <unordered_set>
 
 #include "analysis/part_names.hpp"
 #include "analysis/summary.hpp"
@@ -375,6 +376,36 @@ Selection select(const Checkpoint& checkpoint, std::span<const std::uint32_t> or
   return selection;
 }
 
+namespace {
+
+// A slip in a part of a name: every run of as many words as the pattern has is compared with it. The front of a name chooses by itself; of
+// other runs the whole name is given.
+std::vector<std::string_view> near_parts(std::string_view pattern, const std::vector<std::string_view>& names) {
+  const auto words = static_cast<std::size_t>(std::ranges::count(pattern, '.')) + 1;
+  std::vector<std::string_view> parts, whole;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string_view name : names) {
+    std::size_t end = std::string_view::npos;
+    for (std::size_t i = 0, from = 0; i < words && from <= name.size(); ++i, from = end + 1)
+      end = std::min(name.find('.', from), name.size());
+    for (std::size_t begin = 0; end < name.size() || begin > 0;) {
+      const std::string_view part = name.substr(begin, end - begin);
+      if (seen.insert(part).second) {
+        parts.push_back(part);
+        whole.push_back(begin == 0 ? part : name);
+      }
+      if (end == name.size()) break;
+      begin = name.find('.', begin) + 1;
+      end = std::min(name.find('.', end + 1), name.size());
+    }
+  }
+  std::vector<std::string_view> close = nearest(pattern, parts);
+  for (std::string_view& part : close) part = whole[static_cast<std::size_t>(std::ranges::find(parts, part) - parts.begin())];
+  return close;
+}
+
+}  // namespace
+
 Error no_such_tensor(const Checkpoint& checkpoint, std::string_view pattern) {
   constexpr std::size_t kMostCompared = 20000;  // names compared by edit distance
   std::vector<std::string_view> names;
@@ -387,6 +418,7 @@ Error no_such_tensor(const Checkpoint& checkpoint, std::string_view pattern) {
   for (const std::string_view name : names)
     if (close.size() < 3 && !pattern.empty() && contains_ignoring_case(name, lowered(pattern))) close.push_back(name);
   if (close.empty() && pattern.size() <= 512) close = nearest(pattern, names);
+  if (close.empty() && pattern.size() <= 512) close = near_parts(pattern, names);
   Error error(Code::no_such_tensor, concat("no tensor is named ", quote(pattern)));
   if (!close.empty()) {
     std::string advice = "did you mean ";

@@ -21,6 +21,7 @@ int run_tensors(Context& context) {
                 .order = context.options.text("--sort", context.mode == Mode::text ? "name" : "file")};
   auto rows = choose(context, checkpoint, choice);
   if (!rows) return answer.fail(rows.error());
+  const std::size_t chosen = rows->size();
   apply_limit(context, *rows);
 
   if (context.mode == Mode::text && context.options.has("--columns")) {
@@ -32,7 +33,7 @@ int run_tensors(Context& context) {
     return answer.done();
   }
   if (context.mode == Mode::text) {
-    report::write_tensor_table(context.out, context.style, checkpoint, analysis::summarize(checkpoint), *rows);
+    report::write_tensor_table(context.out, context.style, checkpoint, analysis::summarize(checkpoint), *rows, chosen);
     return answer.done();
   }
   if (report::JsonWriter* json = answer.json()) {

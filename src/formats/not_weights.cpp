@@ -42,10 +42,27 @@ std::string gzip_name(const ProbeInput& input) {
 
 std::string ggjt_words(const ProbeInput& input) { return version_at_4(input) + ", a llama.cpp format from before GGUF"; }
 
-std::string gguf_words(const ProbeInput& input) { return version_at_4(input) + ", which this version does not read"; }
+std::string gguf_words(const ProbeInput& input) {
+  // Versions are small numbers: one that is not is of the other byte order.
+  const bool swapped = input.head.size() >= 8 && load_le<std::uint16_t>(input.head.data() + 4) == 0;
+  const std::string version = swapped ? concat(" v", load_be<std::uint32_t>(input.head.data() + 4), " (big-endian)") : version_at_4(input);
+  return version + ", which this version does not read";
+}
 
+// Records that only belong to the next member are passed over.
 std::string first_tar_member(const ProbeInput& input) {
-  const std::string_view name = head(input).substr(0, 100);
+  std::string_view rest = head(input);
+  while (rest.size() >= 512 && std::string_view("xgLK").find(rest[156]) != std::string_view::npos) {
+    std::uint64_t size = 0;
+    for (const char digit : rest.substr(124, 12)) {
+      if (digit < '0' || digit > '7') break;
+      size = size * 8 + static_cast<std::uint64_t>(digit - '0');
+    }
+    rest = size < rest.size() ? rest.substr(std::min(rest.size(), static_cast<std::size_t>(512 + (size + 511) / 512 * 512)))
+                              : std::string_view();
+  }
+  if (rest.size() < 512) return {};
+  const std::string_view name = rest.substr(0, 100);
   return concat(", first member ", quote(name.substr(0, name.find('\0'))));
 }
 

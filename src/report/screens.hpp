@@ -23,9 +23,9 @@ namespace assay::report {
 void write_info_screen(Writer& out, const Style& style, const Naming& naming, std::string_view format_name, const Checkpoint& checkpoint,
                        const analysis::Summary& summary, const analysis::Outline& outline);
 
-/// The table of tensors in the given order, and a line of totals.
+/// The table of tensors in the given order, and a line of totals: those of the rows, which are the first of `chosen` tensors.
 void write_tensor_table(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary,
-                        std::span<const std::uint32_t> order);
+                        std::span<const std::uint32_t> order, std::size_t chosen);
 
 /// The outline as a tree, `max_depth` levels of it.
 void write_tree_screen(Writer& out, const Style& style, std::string_view title, const Checkpoint& checkpoint,

@@ -101,7 +101,7 @@ class TensorRows {
 }  // namespace
 
 void write_tensor_table(Writer& out, const Style& style, const Checkpoint& checkpoint, const analysis::Summary& summary,
-                        std::span<const std::uint32_t> order) {
+                        std::span<const std::uint32_t> order, std::size_t chosen) {
   TensorRows rows(style, checkpoint, summary);
   TableLines lines = TensorRows::lines();
   std::uint64_t parameters = 0, bytes = 0, inferred = 0;
@@ -114,8 +114,9 @@ void write_tensor_table(Writer& out, const Style& style, const Checkpoint& check
   }
   if (lines.begin(out, style))
     for (const std::uint32_t t : order) lines.write(out, style, rows.row(t));
-  out.put(concat(counted(order.size(), "tensor", "tensors"), ", ", bytes_text(style, bytes), style.exact_bytes ? " bytes" : "", ", ",
-                 count_text(parameters), parameters == 1 ? " parameter" : " parameters"));
+  out.put(concat(chosen > order.size() ? concat(order.size(), " of ") : "", counted(std::max(chosen, order.size()), "tensor", "tensors"),
+                 ", ", bytes_text(style, bytes), style.exact_bytes ? " bytes" : "", ", ", count_text(parameters),
+                 parameters == 1 ? " parameter" : " parameters"));
   if (inferred > 0)
     out.put(toned(style, Tone::faint, concat("; ", counted(inferred, "offset", "offsets"), " inferred from the archive's layout")));
   out.put("\n");

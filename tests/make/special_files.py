@@ -107,10 +107,25 @@ def quantised_modules():
     packed = {i: quantised[i]._packed_params._packed_params for i in (0, 2)}
     weights = {(i, k): part for i in packed for k, part in enumerate(torch.ops.quantized.linear_unpack(packed[i]))}
     save("quantised_module.pt", quantised)
-    expect("quantised_module.pt", {f"{i}._packed_params._packed_params.0.{k}": part for (i, k), part in weights.items()})
+    expect("quantised_module.pt", {f"{i}._packed_params._packed_params.{k}": part for (i, k), part in weights.items()})
     torch.jit.script(quantised).save(str(OUT / "quantised_script.pt"))
     expect("quantised_script.pt", {f"{i}._packed_params._packed_params.{k}": part for (i, k), part in weights.items()})
     expect("quantised_state.pt", {name: value for name, value in save("quantised_state.pt", quantised.state_dict()).items() if not isinstance(value, torch.dtype)})
+
+
+def packed_modules():
+    """Modules that pickle themselves as tuples; the names are those of their state dicts. Scales are numbers here and tensors there."""
+    import torch.ao.nn.quantized as quantised
+    torch.manual_seed(11)
+    net = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2), torch.nn.ReLU(), torch.nn.Conv2d(3, 2, 1), torch.nn.Flatten(), torch.nn.Linear(2, 2)).eval()
+    net = torch.ao.quantization.fuse_modules(net, [["0", "1"]])
+    net.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    prepared = torch.ao.quantization.prepare(net)
+    prepared(torch.randn(1, 2, 2, 2))
+    value = {"net": torch.ao.quantization.convert(prepared), "bag": quantised.EmbeddingBag(3, 4), "transposed": quantised.ConvTranspose2d(1, 2, 2)}
+    torch.save(value, OUT / "packed_modules.pt")
+    expect("packed_modules.pt", {f"{name}.{key}": tensor for name, module in value.items() for key, tensor in module.state_dict().items()
+                                 if not isinstance(tensor, torch.dtype) and not key.endswith(("scale", "zero_point"))})
 
 
 def distributed():
@@ -198,6 +213,24 @@ def optimizers():
              "averaged": torch.optim.swa_utils.AveragedModel(torch.nn.Linear(2, 1)).state_dict()}
     expect("optimizers.pt", save("optimizers.pt", value))
     expect("optimizers_legacy.pt", save("optimizers_legacy.pt", value, _use_new_zipfile_serialization=False))
+
+
+def optimizer_objects():
+    """Optimizers pickled whole: their state is keyed by the parameters, which state_dict() numbers. The first parameter never had a gradient."""
+    torch.manual_seed(10)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+    groups = [{"params": list(net[0].parameters())}, {"params": list(net[1].parameters()), "lr": 0.5}]
+    net[0].weight.requires_grad_(False)
+    optimizer = torch.optim.Adam(groups, lr=0.1)
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    value = {"optimizer": optimizer, "schedule": torch.optim.lr_scheduler.StepLR(optimizer, 1), "plain": {torch.tensor([1.0]): torch.tensor([2.0])}}
+    named = {f"state.{i}.{key}": tensor for i, part in optimizer.state_dict()["state"].items() for key, tensor in part.items()}
+    named |= {f"param_groups.{g}.params.{i}": tensor for g, group in enumerate(optimizer.param_groups) for i, tensor in enumerate(group["params"])}
+    listed = {f"{front}.{name}": tensor for front in ("optimizer", "schedule.optimizer") for name, tensor in named.items()}
+    for file, zipped in (("optimizer_objects.pt", True), ("optimizer_objects_legacy.pt", False)):
+        torch.save(value, OUT / file, _use_new_zipfile_serialization=zipped)
+        expect(file, {**listed, "plain.0": torch.tensor([2.0]), "plain.0.key": torch.tensor([1.0])})
 
 
 def modules():
@@ -296,7 +329,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     for old in OUT.iterdir():
         old.unlink()
-    for write in (jagged, sparse, script, quantised_modules, distributed, wrappers, optimizers, modules, odd_archives, mobile, compiled, model_json):
+    for write in (jagged, sparse, script, quantised_modules, packed_modules, distributed, wrappers, optimizers, optimizer_objects, modules, odd_archives, mobile, compiled, model_json):
         write()
     quoted = lambda value: json.dumps(value, ensure_ascii=False)
     text = ",\n".join(quoted(name) + ": [\n  " + ",\n  ".join(quoted(row) for row in rows) + "]" for name, rows in sorted(expected.items()))

@@ -41,6 +41,7 @@ constexpr struct {
     {"types", "MethodType", Folding::inner},          {"builtins", "staticmethod", Folding::inner},
 };
 constexpr int kLongestChain = 64;
+constexpr std::size_t kLongestName = 1024;  // many calls may share a text, and each looks at all of it
 
 /// How a call of this callable folds; null when it does not.
 const Folding* folding_of(const Graph& graph, Node callable) {
@@ -65,7 +66,7 @@ class Folder {
   explicit Folder(const Graph& graph) : graph_(graph) {}
 
   std::string fold(Node node) {
-    for (int i = 0; i < kLongestChain; ++i) {
+    for (int i = 0; i < kLongestChain && suffix_.size() <= kLongestName; ++i) {
       if (graph_.kind(node) == Kind::global) return global(node);
       if (const Node cls = class_of_module_id(graph_, node); cls != kNoNode) {
         node = cls;
@@ -93,7 +94,7 @@ class Folder {
   bool text(Node node, std::string_view& text) const {
     if (node == kNoNode || (graph_.kind(node) != Kind::text && graph_.kind(node) != Kind::bytes)) return false;
     text = graph_.text(node);
-    return true;
+    return text.size() <= kLongestName;
   }
 
   /// Goes from a call to what it is made of. False when only loading could tell.
@@ -150,6 +151,7 @@ std::string called_name(const Graph& graph, Node call) {
     if (made_by != nullptr && *made_by == Folding::caller) {
       const Node name = graph.item(names, 0);
       if (graph.kind(name) != Kind::text || name == kNoNode || graph.kind(args) != Kind::tuple || graph.length(args) == 0) return {};
+      if (graph.text(name).size() > kLongestName) return {};
       folder.append(graph.text(name));
       return folder.fold(graph.item(args, 0));
     }

@@ -258,17 +258,18 @@ void Judge::persistent(Node node) {
   if (piece_.torch_tar && (graph_.kind(id) == Kind::text || graph_.kind(id) == Kind::integer)) return;
   if (const Node cls = class_of_module_id(graph_, node); cls != kNoNode) {
     const std::size_t first = graph_.item(id, 0) == cls ? 1 : 2;
-    bool plain = graph_.length(id) >= 2;
-    for (std::size_t i = first; i < graph_.length(id); ++i) plain &= is_plain(graph_.item(id, i));
+    bool plain = graph_.length(id) >= 2 && graph_.length(id) <= 4;
+    for (std::size_t i = first; plain && i < graph_.length(id); ++i) plain &= is_plain(graph_.item(id, i));
     if (plain && (first == 2 || piece_.torch_tar)) return;
   }
   if (graph_.kind(id) == Kind::tuple && (graph_.length(id) == 5 || graph_.length(id) == 6) && text(graph_.item(id, 0), "storage")) {
     const Node key = graph_.item(id, 2), location = graph_.item(id, 3), numel = graph_.item(id, 4), view = graph_.item(id, 5);
-    const bool known_key = graph_.kind(key) == Kind::text || graph_.kind(key) == Kind::integer;
+    const bool known_key =
+        (graph_.kind(key) == Kind::text && graph_.text(key).size() <= kMostStorageKey) || graph_.kind(key) == Kind::integer;
     bool plain_view = view == kNoNode || graph_.kind(view) == Kind::none;
     if (graph_.kind(view) == Kind::tuple && view != kNoNode) {
-      plain_view = true;
-      for (std::size_t i = 0; i < graph_.length(view); ++i) plain_view &= is_plain(graph_.item(view, i));
+      plain_view = graph_.length(view) <= 3;
+      for (std::size_t i = 0; plain_view && i < graph_.length(view); ++i) plain_view &= is_plain(graph_.item(view, i));
     }
     if (graph_.kind(graph_.item(id, 1)) == Kind::global && known_key && is_plain(location) && graph_.kind(numel) == Kind::integer &&
         plain_view) {

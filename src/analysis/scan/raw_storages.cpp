@@ -84,7 +84,8 @@ void RawStorages::take_object(const Graph& graph) {
     }
     if (graph.kind(id) != Kind::tuple || graph.length(id) < 5 || graph.text(graph.item(id, 0)) != "storage") continue;
     const auto size = storage_element_size(graph.global(graph.item(id, 1)).name);
-    if (size) element_size_.try_emplace(key_text(graph, graph.item(id, 2)), *size);
+    if (size && graph.text(graph.item(id, 2)).size() <= kMostStorageKey)
+      element_size_.try_emplace(key_text(graph, graph.item(id, 2)), *size);
   }
 }
 

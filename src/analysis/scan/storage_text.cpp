@@ -36,6 +36,7 @@ bool take_view(std::string_view& rest) {
 
 std::optional<StorageText> read_storage_text(std::string_view id) {
   StorageText found;
+  if (id.size() > 2 * kMostStorageKey) return std::nullopt;
   if (!take(id, "('storage', <class 'torch.")) return std::nullopt;
   if (!take(id, "storage.")) take(id, "cuda.");
   found.class_name = take_while(id, is_word);

@@ -19,4 +19,7 @@ struct StorageText {
 /// what it says at most; torch itself refuses it.
 std::optional<StorageText> read_storage_text(std::string_view id);
 
+/// A longer text is no key: torch's are numbers, and a zip's names are short. Many ids may share a text, and each would look at all of it.
+inline constexpr std::size_t kMostStorageKey = 4096;
+
 }  // namespace assay::scan

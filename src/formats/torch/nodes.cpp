@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kLabelBytes = 200;  // of a key that is no text
 constexpr unsigned kGetattrDepth = 16;
+constexpr std::size_t kMostAttribute = 4096;  // bytes of an attribute name: many calls may share a long one
 
 // Names that are not UTF-8 come from Python 2; Latin-1 reads every byte and is what such texts mostly were.
 void append_text(std::string& out, std::string_view text) {
@@ -101,7 +102,9 @@ std::string qualified_name(const Graph& graph, Node n) {
     }
     const Node args = kind == Kind::call ? graph.args(n) : kNoNode;
     if (kind != Kind::call || !graph.is_call(n, "builtins", "getattr") || !is_text(kind_of(graph, item_at(graph, args, 1)))) break;
-    inner = concat(".", graph.text(item_at(graph, args, 1)), inner);
+    const std::string_view attribute = graph.text(item_at(graph, args, 1));
+    if (attribute.size() > kMostAttribute) break;
+    inner = concat(".", attribute, inner);
     n = item_at(graph, args, 0);
   }
   return concat("(", n == kNoNode ? "nothing" : pickle::kind_name(graph.kind(n)), ")", inner);

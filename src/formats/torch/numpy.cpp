@@ -69,7 +69,7 @@ void set_array(const Graph& graph, Node bytes, Node dtype, Node shape, bool fort
   const auto raw = bytes == kNoNode ? std::nullopt : raw_bytes(graph, bytes);
   if (type.dtype == DType::unknown || !raw) return describe_array(graph, type, shape, out);
   out.form = Form::array;
-  out.cost = raw->size;
+  out.cost += raw->size;
   out.array = {.bytes = *raw, .shape = shape, .dtype = type.dtype, .big_endian = type.big_endian, .fortran = fortran};
 }
 
@@ -135,6 +135,7 @@ void rebuild_joblib_array(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
   const Node state = joblib_state(graph, call.node);
   if (state == kNoNode) return;
+  out.cost += 3 * graph.pair_count(state);
   const std::size_t inlays = graph.length(call.node);
   const Node order = graph.get(state, "order");
   const bool fortran = is_text(kind_of(graph, order)) && graph.text(order) == "F";
@@ -169,7 +170,7 @@ void rebuild_numpy_scalar(const Call& call, Rebuilt& out) {
   out.form = Form::value;
   out.is_object = true;
   out.text = concat("numpy.", type.text);
-  out.cost = raw ? raw->size : 0;
+  out.cost += raw ? raw->size : 0;
   if (!raw || raw->size > buffer.size()) return;
   const std::span<const std::byte> bytes = std::span(buffer).first(copy_bytes(graph, *raw, buffer));
   if (type.kind == 'U' || type.kind == 'S') {

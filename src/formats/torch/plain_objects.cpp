@@ -67,7 +67,7 @@ void rebuild_bytes(const Call& call, Rebuilt& out) {
   const auto raw = raw_bytes(call.graph, call.node);
   if (!raw) return set_object(call, out);
   out.is_object = true;
-  out.cost = raw->size;
+  out.cost += raw->size;
   set_value(out, concat("bytes of ", raw->size));
 }
 
@@ -102,6 +102,7 @@ void rebuild_collection(const Call& call, Rebuilt& out) {
 // ("/", "home", "x") or one text
 void rebuild_path(const Call& call, Rebuilt& out) {
   std::string path;
+  out.cost += 4 * length_of(call.graph, call.args);
   for (std::size_t i = 0; i < length_of(call.graph, call.args) && path.size() < 4096; ++i) {
     if (!path.empty() && !path.ends_with('/')) path += '/';
     append_label(path, call.graph, call.arg(i));

@@ -69,9 +69,10 @@ Tensor TensorTable::channel_numbers(Node node) {
   const auto& listed = checkpoint_.node_tensors;
   const auto found = std::ranges::lower_bound(listed, std::pair{node, std::uint32_t{0}});
   if (found != listed.end() && found->first == node) return checkpoint_.tensors[found->second];
-  Tensor numbers;
+  const auto [known, fresh] = listed_numbers_.try_emplace(node);  // one list may serve many tensors
+  Tensor& numbers = known->second;
   const Kind kind = kind_of(graph_, node);
-  if (kind != Kind::list && kind != Kind::tuple) return numbers;
+  if (!fresh || (kind != Kind::list && kind != Kind::tuple)) return numbers;
   for (std::size_t i = 0; i < graph_.length(node); ++i)
     if (const Kind item = kind_of(graph_, graph_.item(node, i)); item != Kind::real && item != Kind::integer) return numbers;
   const std::uint64_t n = graph_.length(node);

@@ -29,6 +29,7 @@ void read_tensor_metadata(const Call& call, Node metadata, Rebuilt& out) {
   // jit wraps the dict in restore_type_tag(dict, "Dict[str, Any]").
   if (kind_of(graph, metadata) == Kind::call) metadata = item_at(graph, graph.args(metadata), 0);
   if (kind_of(graph, metadata) != Kind::dict) return;
+  out.cost += 2 * graph.pair_count(metadata);
   const Node conj = graph.get(metadata, "conj"), neg = graph.get(metadata, "neg");
   out.tensor.conj = conj != kNoNode && truth_of(graph, conj);
   out.tensor.neg = neg != kNoNode && truth_of(graph, neg);
@@ -138,6 +139,7 @@ void rebuild_nested(const Call& call, Rebuilt& out) {
 // ({values, offsets, lengths, …},); what else is there are caches
 void rebuild_jagged(const Call& call, Rebuilt& out) {
   out.form = Form::container;
+  if (kind_of(call.graph, call.arg(0)) == Kind::dict) out.cost += 3 * call.graph.pair_count(call.arg(0));
   for (const std::string_view label : {"values", "offsets", "lengths"}) {
     const Node part = kind_of(call.graph, call.arg(0)) == Kind::dict ? call.graph.get(call.arg(0), label) : kNoNode;
     if (kind_of(call.graph, part) != Kind::none) out.parts.push_back({label, part});
@@ -271,6 +273,7 @@ constexpr Row kRows[] = {
     {"torch.serialization", "_get_layout", rebuild_layout},
     {"torch.storage", "_load_from_bytes", rebuild_embedded},
     {"torch._C", "Generator", rebuild_generator},
+    {"torch", "ScriptObject", rebuild_packed_object},
     {"torch.jit._pickle", "build_intlist", rebuild_tagged},
     {"torch.jit._pickle", "build_doublelist", rebuild_tagged},
     {"torch.jit._pickle", "build_boollist", rebuild_tagged},
@@ -333,7 +336,6 @@ constexpr struct {
     {"torch.nested*", ""},
     {"torch._dynamo.decorators", "_DimRange"},
     {"torch.ao.nn*", ""},
-    {"torch", "ScriptObject"},
     {"torch.distributed.remote_device", "_remote_device"},
     {"torch.distributed.tensor*", ""},
     {"torch.distributed._tensor*", ""},
@@ -444,7 +446,8 @@ void Rebuilt::clear() {
 }
 
 void add_object_groups(const Graph& graph, Node object, Rebuilt& out) {
-  for (const Node state : graph.states(object)) add_attributes(graph, state, out);
+  for (const Node state : graph.states(object))
+    if (!add_quantised_convolution(graph, object, state, out)) add_attributes(graph, state, out);
   if (graph.pair_count(object) > 0) out.groups.push_back({GroupKind::pairs, object});
   if (graph.length(object) > 0) out.groups.push_back({GroupKind::items, object});
 }
@@ -452,16 +455,33 @@ void add_object_groups(const Graph& graph, Node object, Rebuilt& out) {
 void rebuild(const Graph& graph, Node call, Rebuilt& out) {
   out.clear();
   const Node args = graph.args(call);
+  out.cost = graph.states(call).size();
   if (const Row* row = find_row(global_name(graph, graph.callable(call)))) row->handler({graph, call, args}, out);
+  out.cost += out.text.size() + out.groups.size() + out.parts.size();
   if (out.form != Form::opaque) return;
 
   out.is_object = true;
+  out.cost += length_of(graph, args);
   const bool plain = is_sequence(kind_of(graph, args)) && all_plain(graph, args);
   out.text = qualified_name(graph, graph.callable(call));
   if (plain && graph.length(args) > 0) out.text += arguments_text(graph, args);
   add_object_groups(graph, call, out);
+  out.cost += out.groups.size();
   if (!plain && is_sequence(kind_of(graph, args))) out.groups.push_back({GroupKind::items, args});
   if (graph.kwargs(call) != kNoNode) out.groups.push_back({GroupKind::pairs, graph.kwargs(call)});
+}
+
+bool is_tensor(const Graph& graph, Node call, Rebuilt& scratch) {
+  scratch.clear();
+  for (unsigned i = 0; i < kNestedCalls && kind_of(graph, call) == Kind::call; ++i) {
+    if (find_row(global_name(graph, graph.callable(call))) == nullptr) break;
+    const std::uint64_t cost = scratch.cost;
+    rebuild(graph, call, scratch);
+    scratch.cost += cost;
+    if (scratch.form != Form::alias) return scratch.form == Form::tensor;
+    call = scratch.inner;
+  }
+  return false;
 }
 
 bool is_known_global(const GlobalName& name) {

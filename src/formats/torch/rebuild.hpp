@@ -78,7 +78,7 @@ struct Rebuilt {
   Node inner = kNoNode;
   bool parameter = false;
   bool is_object = false;  ///< `text` names a class rather than being the value
-  std::uint64_t cost = 0;  ///< bytes looked at beyond the call itself
+  std::uint64_t cost = 0;  ///< items and bytes looked at beyond the call itself
   std::string text;
   std::vector<Group> groups;  ///< children to walk under the node's own name
   std::vector<Part> parts;    ///< named children
@@ -88,6 +88,8 @@ struct Rebuilt {
 
 /// Looks the call up and fills `out`. Cost: the table's length, once per callable in a row.
 void rebuild(const Graph& graph, Node call, Rebuilt& out);
+/// True when the call gives a tensor, also within a parameter or another wrapper. Leaves anything in `scratch`.
+bool is_tensor(const Graph& graph, Node call, Rebuilt& scratch);
 /// BUILD states as attributes, and what APPENDS and SETITEMS put into the object.
 void add_object_groups(const Graph& graph, Node object, Rebuilt& out);
 /// True for imports that carry data in ordinary checkpoints: the table's own, storages, dtypes, torch.nn, plain Python types.
@@ -111,6 +113,11 @@ void rebuild_numpy_scalar(const Call& call, Rebuilt& out);
 void rebuild_numpy_dtype(const Call& call, Rebuilt& out);
 
 void rebuild_joblib_array(const Call& call, Rebuilt& out);
+
+// packed_modules.cpp
+void rebuild_packed_object(const Call& call, Rebuilt& out);
+/// False when it is none.
+bool add_quantised_convolution(const Graph& graph, Node module, Node state, Rebuilt& out);
 
 // plain_objects.cpp
 void rebuild_size(const Call& call, Rebuilt& out);

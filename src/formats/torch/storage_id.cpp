@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/storage_id.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/arith.hpp"
@@ -10,6 +11,9 @@
 namespace assay::formats::torch {
 
 namespace {
+
+// Of the texts of an id: torch's are short, and many ids may share a long one, all of which each would look at.
+constexpr std::size_t kMostText = 4096;
 
 void set_class(StorageId& id, std::string_view name) {
   // Only the class's own name counts, whatever its module: torch looks it up the same way.
@@ -79,7 +83,10 @@ Result<StorageId> read_storage_id(const Graph& graph, Node n, Arena& arena) {
   if (kind_of(graph, n) != Kind::persistent)
     return malformed(graph, n, concat("expected a storage, found ", n == kNoNode ? "nothing" : pickle::kind_name(graph.kind(n))));
   const Node pid = graph.item(n, 0);
-  if (is_text(kind_of(graph, pid))) return from_repr(graph, n, graph.text(pid));
+  for (std::size_t i = 0; i < std::min<std::size_t>(length_of(graph, pid), 4); ++i)
+    if (const std::size_t size = graph.text(graph.item(pid, i)).size(); size > kMostText)
+      return malformed(graph, n, concat("a text of ", size, " bytes in a storage's id; at most ", kMostText, " make sense"));
+  if (is_text(kind_of(graph, pid))) return from_repr(graph, n, graph.text(pid).substr(0, kMostText));
   const Node tag = item_at(graph, pid, 0);
   if (!is_text(kind_of(graph, tag)) || graph.text(tag) != "storage") return malformed(graph, n, "persistent id does not name a storage");
 

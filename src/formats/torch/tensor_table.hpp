@@ -122,6 +122,7 @@ class TensorTable {
   std::vector<Use> uses_;
   std::vector<std::string_view> type_texts_;
   std::vector<PendingQuantizer> pending_;
+  std::unordered_map<Node, Tensor> listed_numbers_;  // quantizers' numbers that are lists, by the list
 };
 
 }  // namespace assay::formats::torch

@@ -18,6 +18,7 @@ constexpr std::uint64_t kFreeVisits = 100'000;  // allowance for shared containe
 constexpr std::uint64_t kBytesPerVisit = 16;    // bytes that cost as much to look at as a visit
 // All names and keys together: what few bytes of a file name over and over must not cost much more than they do.
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20, kFreeNameBytes = std::uint64_t{16} << 20, kNameBytesPerByte = 16;
+constexpr std::uint64_t kFreeWork = std::uint64_t{64} << 20, kWorkPerByte = 16;
 constexpr std::size_t kMetadataEntries = 100'000;
 constexpr std::size_t kListedItems = 64;  // a longer list is only counted
 constexpr std::size_t kListedBytes = 8192;
@@ -38,10 +39,10 @@ std::uint64_t most_name_bytes(const Graph& graph) {
 
 Walker::Walker(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& storages, const Limits& limits, std::string_view prefix)
     : checkpoint_(checkpoint), pickle_(pickle), graph_(*pickle.graph), limits_(limits), table_(checkpoint, pickle, storages, limits),
-      on_path_(graph_.node_count()), seen_(graph_.node_count()), path_(prefix),
+      on_path_(graph_.node_count()), seen_(graph_.node_count()), kept_keys_(graph_.node_count()), path_(prefix), parameter_numbers_(graph_),
       first_tensor_(static_cast<std::uint32_t>(checkpoint.tensors.size())),
       budget_(2 * std::uint64_t{graph_.node_count()} + (graph_.end_offset() - graph_.begin_offset()) / kBytesPerVisit + kFreeVisits),
-      name_budget_(most_name_bytes(*pickle.graph)) {
+      name_budget_(most_name_bytes(*pickle.graph)), work_budget_(kFreeWork + kWorkPerByte * (graph_.end_offset() - graph_.begin_offset())) {
   const auto persistent = std::ranges::count(graph_.events(), pickle::EventKind::persistent, &pickle::Event::kind);
   checkpoint_.tensors.reserve(checkpoint_.tensors.size() + static_cast<std::size_t>(persistent));
   checkpoint_.storages.reserve(checkpoint_.storages.size() + static_cast<std::size_t>(persistent));
@@ -50,7 +51,11 @@ Walker::Walker(Checkpoint& checkpoint, const PickleInfo& pickle, StorageSource& 
 
 Result<void> Walker::walk(Node root) {
   ASSAY_CHECK(visit(root));
-  while (!stack_.empty()) {
+  for (Node key = kNoNode; !stack_.empty() || next_tensor_key(key);) {
+    if (stack_.empty()) {
+      ASSAY_CHECK(visit(key));
+      continue;
+    }
     Frame& frame = stack_.back();
     path_.resize(frame.path);
     Node child = kNoNode;
@@ -60,7 +65,10 @@ Result<void> Walker::walk(Node root) {
       stack_.pop_back();
       continue;
     }
-    if (child == kNoNode) continue;
+    if (child == kNoNode) {
+      spend(1);
+      continue;
+    }
     if (name_budget_ < path_.size() - frame.path) {
       limit(concat("names together exceed ", most_name_bytes(graph_), " bytes"));
       return {};
@@ -104,12 +112,42 @@ bool Walker::next_child(Frame& frame, Node& child) {
       if (skip_attribute(frame, key, value)) return true;
       origin_.key = key;
       child = value;
-      label_.clear();
-      append_label(label_, graph_, key);
-      append_name(label_);
+      append_key(key, i);
       return true;
     }
   }
+}
+
+// A tensor as a key has no text of its own. An optimizer that was pickled whole has its parameters for keys, which state_dict() numbers;
+// elsewhere the key's place is the number, and the tensor is listed too.
+void Walker::append_key(Node key, std::uint32_t place) {
+  label_.clear();
+  const bool asked = kind_of(graph_, key) == Kind::call && work_budget_ > 0;
+  const bool tensor = asked && is_tensor(graph_, key, rebuilt_);
+  if (asked) spend_work();
+  if (!tensor) {
+    append_label(label_, graph_, key);
+    return append_name(label_);
+  }
+  std::size_t above = stack_.size();
+  while (above > 0 && stack_[above - 1].owner == kNoNode) --above;  // the frames of this dict
+  const auto number = above < 2 ? std::nullopt : parameter_numbers_.find(stack_[above - 2].group.node, key);
+  append_name(decimal(std::uint64_t{number.value_or(place)}));
+  if (number || seen_[key] || kept_keys_[key] || name_budget_ < path_.size()) return;
+  name_budget_ -= path_.size();
+  kept_keys_[key] = true;
+  tensor_keys_.push_back({key, concat(path_, ".key")});
+}
+
+// The next tensor that was met as a key only, with path_ as its name.
+bool Walker::next_tensor_key(Node& key) {
+  while (next_key_ < tensor_keys_.size()) {
+    key = tensor_keys_[next_key_].key;
+    path_ = std::move(tensor_keys_[next_key_++].name);
+    origin_ = {kNoNode, kNoNode};
+    if (!seen_[key]) return true;
+  }
+  return false;
 }
 
 bool Walker::skip_attribute(const Frame& frame, Node key, Node value) const {
@@ -149,6 +187,18 @@ void Walker::limit(std::string what) {
 }
 
 void Walker::spend(std::uint64_t cost) { budget_ -= std::min(budget_, cost); }
+
+// For what rebuilt_ cost. False when calls have been looked at for more than the file is worth: the rest are passed over.
+bool Walker::spend_work() {
+  spend(rebuilt_.cost / kBytesPerVisit);
+  if (rebuilt_.cost < work_budget_) {
+    work_budget_ -= rebuilt_.cost;
+    return true;
+  }
+  work_budget_ = 0;
+  limit("calls share so large arguments that the file's size does not warrant looking at all of them");
+  return false;
+}
 
 // A container may be entered unless it is its own ancestor, too deep, or shared by more paths than the file is worth.
 bool Walker::may_enter(Node node) {
@@ -259,13 +309,14 @@ bool Walker::one_entry(Node sequence) {
 }
 
 Result<void> Walker::visit_call(Node outer) {
-  if (shared_too_often(outer)) return {};
+  if (shared_too_often(outer) || work_budget_ == 0) return {};
   bool parameter = false;
   Node node = outer;
   std::vector<Group> groups;  // of the wrappers; nearly always none
   std::vector<Part> parts;
   for (unsigned i = 0;; ++i) {
     rebuild(graph_, node, rebuilt_);
+    if (!spend_work()) return {};
     parameter |= rebuilt_.parameter;
     if (rebuilt_.form != Form::alias || rebuilt_.inner == kNoNode || i == kWrappers) break;
     groups.insert(groups.end(), rebuilt_.groups.begin(), rebuilt_.groups.end());
@@ -277,7 +328,6 @@ Result<void> Walker::visit_call(Node outer) {
   }
   rebuilt_.groups.insert(rebuilt_.groups.end(), groups.begin(), groups.end());
   rebuilt_.parts.insert(rebuilt_.parts.end(), parts.begin(), parts.end());
-  spend(rebuilt_.cost / kBytesPerVisit);
   ASSAY_CHECK(list_rebuilt(outer, node, parameter));
   seen_[outer] = true;
   return {};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/torch/collect.hpp"
+#include "formats/torch/optimizer_state.hpp"
 
 namespace assay::formats::torch {
 
@@ -37,12 +38,14 @@ class Walker {
   void visit_sequence(Node node);
   bool one_entry(Node sequence);
   bool next_child(Frame& frame, Node& child);
-  bool next_pair(Frame& frame, Node& child);
+  void append_key(Node key, std::uint32_t place);
+  bool next_tensor_key(Node& key);
   bool skip_attribute(const Frame& frame, Node key, Node value) const;
   void push(Node owner, std::span<const Group> groups, std::span<const Part> parts);
   bool may_enter(Node node);
   bool shared_too_often(Node node);
   void spend(std::uint64_t cost);
+  bool spend_work();
   std::string_view name_or(std::string_view otherwise) const;
   void append_name(std::string_view label);
   void limit(std::string what);
@@ -61,17 +64,25 @@ class Walker {
   std::vector<Frame> stack_;
   std::vector<Part> parts_;
   std::vector<Origin> origins_;
-  std::vector<bool> on_path_, seen_;
+  std::vector<bool> on_path_, seen_, kept_keys_;  // by node
   std::vector<Node> plain_;
   std::vector<std::string> told_limits_;
   Origin origin_{kNoNode, kNoNode};
   std::string path_;
   std::string label_;
+  struct TensorKey {
+    Node key;
+    std::string name;
+  };
+  ParameterNumbers parameter_numbers_;
+  std::vector<TensorKey> tensor_keys_;  // listed at the end, unless they are somewhere else too
+  std::size_t next_key_ = 0;
   std::uint64_t distributed_ = 0;  // tensors that this file holds a part of
   std::string first_distributed_;
   std::uint32_t first_tensor_;  // those before it are another pickle's
   std::uint64_t budget_;        // visits beyond which a container is not listed a second time
   std::uint64_t name_budget_;   // bytes of composed names
+  std::uint64_t work_budget_;   // items and bytes of calls' arguments: many calls may share them
 };
 
 }  // namespace assay::formats::torch

@@ -395,6 +395,22 @@ TEST(ScanPickle, ManyImportsOfOneNameAreOneRow) {
   EXPECT_EQ(report.imports[0].times, 1000u);
 }
 
+TEST(ScanPickle, WhatManyCallsShareIsNotLookedAtForEach) {
+  constexpr int kMany = 60'000;
+  const auto list = [](const std::string& piece) {
+    std::string out = "](";
+    for (int i = 0; i < kMany; ++i) out += piece;
+    return out + "e.";
+  };
+  const std::string shared = proto(2) + text(std::string(kMany * 4, 'a')) + "q\0000"s;
+  // An attribute of such a name is one that only loading would tell, and the storage is none.
+  const auto attribute = scan_text(shared + list("cbuiltins\ngetattr\nctorch\nnn\nh\0\x86R)R"s));
+  EXPECT_EQ(attribute.verdict, scan::Verdict::dangerous);
+  const auto storage = scan_text(shared + list("(" + text("storage") + "ctorch\nFloatStorage\nh\0"s + text("cpu") + "K\4tQ"));
+  EXPECT_EQ(storage.verdict, scan::Verdict::unknown);
+  EXPECT_EQ(scan_text(proto(2) + "]" + storage_id("0", 4) + "a.").verdict, scan::Verdict::clean);
+}
+
 TEST(ScanPickle, TextIsNoPickle) {
   for (const char* const words :
        {"class Foo:\n  pass\n# end\n", "Copyright 2020\n", "cannot say = 3\nmore words (here)\n", "PyTorch model\n=============\n",

@@ -178,5 +178,13 @@ TEST(NoSuchTensor, NamesTheNearest) {
   EXPECT_EQ(no_such_tensor(checkpoint, "zzzzzzzzzzzzzzzzzzzzzzzz").hint(), code_hint(Code::no_such_tensor));
 }
 
+TEST(NoSuchTensor, ASlipInAPartOfANameIsSeen) {
+  const Checkpoint checkpoint = sample();
+  EXPECT_EQ(no_such_tensor(checkpoint, "model.layer.0").hint(), "did you mean 'model.layers.0', 'model.layers.1' or 'model.layers.10'?");
+  EXPECT_EQ(no_such_tensor(checkpoint, "k_porj.bias").hint(), "did you mean 'model.layers.10.k_proj.bias'?") << "the end of a name";
+  EXPECT_EQ(no_such_tensor(checkpoint, "expert.3").hint(), "did you mean 'model.layers.1.experts.3.w1'?") << "its middle";
+  EXPECT_EQ(no_such_tensor(checkpoint, "zz.a.b.c.d.e.f.g").hint(), code_hint(Code::no_such_tensor)) << "more words than any name";
+}
+
 }  // namespace
 }  // namespace assay::analysis

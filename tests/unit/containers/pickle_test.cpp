@@ -176,7 +176,8 @@ TEST(Pickle, BigIntegersAreTheirShortestBytes) {
     const Graph graph = parse_text(stream);
     EXPECT_EQ(graph.kind(graph.root()), Kind::big_integer) << stream;
     std::vector<int> bytes;
-    for (const std::byte b : graph.bytes(graph.root()).span()) bytes.push_back(std::to_integer<int>(b));
+    const std::span<const std::byte> stored = graph.bytes(graph.root()).span();
+    for (const std::byte b : stored) bytes.push_back(std::to_integer<int>(b));
     return bytes;
   };
   EXPECT_EQ(bytes_of("L9223372036854775808L\n."), (std::vector<int>{0, 0, 0, 0, 0, 0, 0, 128, 0}));

@@ -21,6 +21,14 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
     block.replace(257, 5, "ustar");
     return block;
   }();
+  // A PAX record of 9 bytes for the member behind it.
+  const std::string pax = [&] {
+    std::string block = "././@PaxHeader" + std::string(512 - 14, '\0');
+    block.replace(124, 12, "00000000011 ");
+    block.replace(156, 1, "x");
+    block.replace(257, 5, "ustar");
+    return block + "9 path=a\n" + std::string(512 - 9, '\0') + tar;
+  }();
   const struct {
     std::string bytes;
     Code code;
@@ -31,7 +39,8 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
       {padded("\x00\x05\x16\x00\x00\x02\x00\x00"s), Code::apple_double, "AppleSingle"},
       {padded("\x0c\xdb\x3a\x2a"), Code::unsupported_format, "Orbax"},
       {padded("%PDF-1.7"), Code::unsupported_format, "PDF"},
-      {padded("GGUF\x03\x00\x00\x00"s), Code::unsupported_format, "GGUF v3"},
+      {padded("GGUF\x03\x00\x00\x00"s), Code::unsupported_format, "GGUF v3, which"},
+      {padded("GGUF\x00\x00\x00\x03"s), Code::unsupported_format, "GGUF v3 (big-endian)"},
       {padded("tjgg\x03\x00\x00\x00"s), Code::ggml_legacy, "ggjt v3, a llama.cpp format from before GGUF"},
       {padded("lmgg"), Code::ggml_legacy, "before GGUF"},
       {padded("\x89HDF\r\n\x1a\n"), Code::hdf5, "HDF5"},
@@ -50,6 +59,7 @@ TEST(NotWeights, MagicsAreToldByWhatTheyAre) {
       {padded("7z\xbc\xaf\x27\x1c"), Code::seven_zip, "7z"},
       {padded("Rar!\x1a\x07\x01"), Code::rar, "RAR"},
       {tar, Code::tar_archive, "first member 'weights/model.ckpt'"},
+      {pax, Code::tar_archive, "first member 'weights/model.ckpt'"},
       {padded("\x08\x07\x12\x07pytorch\x1a"), Code::onnx, "IR version 7, written by 'pytorch'"},
       {std::string(100, '\1') + "\x57\xfb\x80\x8b\x24\x75\x47\xdb", Code::tensorflow, "SSTable"},
       {padded("\x1c\0\0\0TFL3"s), Code::tensorflow, "Lite"},

@@ -152,6 +152,88 @@ TEST(TorchWalk, OneNameByTwoPathsKeepsBoth) {
   EXPECT_EQ(names_of(*keys), (std::vector<std::string>{"1", "1"}));
 }
 
+TEST(TorchWalk, TensorsAsKeysAreNumberedAndListed) {
+  const std::string parameter = global("torch._utils", "_rebuild_parameter") + "(" + tensor() + "I01\nNtR";
+  auto checkpoint = open_pickle("(d" + parameter + tensor() + "s" + tensor() + dict({{"m", tensor()}}) + "s" + text("w") + tensor() + "s");
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"0", "1.m", "w", "0.key", "1.key"}));
+  EXPECT_TRUE(checkpoint->tensors[3].parameter);
+  EXPECT_FALSE(checkpoint->findings.any_at_least(Severity::note));
+}
+
+TEST(TorchWalk, StateOfAnOptimizerIsNumberedAsInItsGroups) {
+  // {state: {b: {m}, a: {m}}, param_groups: [{params: [a]}, {params: [a, b]}]}
+  const std::string keep_a = tensor() + "p1\n0", keep_b = tensor() + "p2\n0";
+  const std::string state = "(dg2\n" + dict({{"m", tensor()}}) + "sg1\n" + dict({{"m", tensor()}}) + "s";
+  const std::string groups = "(l" + dict({{"params", "(lg1\na"}}) + "a" + dict({{"params", "(lg1\nag2\na"}}) + "a";
+  auto checkpoint = open_pickle(keep_a + keep_b + dict({{"state", state}, {"param_groups", groups}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"state.1.m", "state.0.m", "param_groups.0.params.0", "param_groups.1.params.0",
+                                                             "param_groups.1.params.1"}));
+}
+
+TEST(TorchWalk, QuantisedModulesNameWhatTheirTuplesHold) {
+  const std::string fourteen = "(I1\nI1\nNNNNI00\nNI1\n" + text("zeros") + tensor() + tensor() + "F0.5\nI3\nI00\nt";
+  const std::string packed = global("torch", "ScriptObject") + "(t\x81((" + tensor() + tensor() + "t" + text("__torch__.Packed") + "tb";
+  const std::string embedding = global("torch", "ScriptObject") + "(t\x81((I1\n(l" + tensor() + "a(l(lt" + text("__torch__.Table") + "tb";
+  auto checkpoint = open_pickle(dict({{"conv", object("torch.ao.nn.intrinsic.quantized.modules.conv_relu", "ConvReLU2d", fourteen)},
+                                      {"other", object("torch.ao.nn.quantized.modules.conv", "Linear", "(I1\n" + tensor() + "t")},
+                                      {"linear", packed},
+                                      {"table", embedding}}));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(names_of(*checkpoint), (std::vector<std::string>{"conv.weight", "conv.bias", "other.1", "linear.0", "linear.1", "table"}));
+  EXPECT_EQ(metadata(*checkpoint, "conv.zero_point")->integer, 3);
+  EXPECT_EQ(metadata(*checkpoint, "conv.padding_mode")->text, "zeros");
+  EXPECT_EQ(metadata(*checkpoint, "linear")->text, "__torch__.Packed");
+}
+
+// Each call is new, what it is given is not: looking at all of it for each would take hours for a file of a megabyte.
+TEST(TorchWalk, WhatManyCallsShareIsNotLookedAtForEach) {
+  constexpr int kMany = 60'000;
+  const auto repeated = [](std::string_view piece) {
+    std::string out;
+    for (int i = 0; i < kMany; ++i) out += piece;
+    return out;
+  };
+  const std::string nones = "(" + repeated("N") + "tp0\n0", texts = "(" + repeated("V\n") + "tp0\n0";
+  const std::string letters = text(std::string(kMany * 4, 'a')) + "p0\n0";
+  std::string pairs = "(d";
+  for (int i = 0; i < kMany; ++i) pairs += text("_" + std::to_string(i)) + "Ns";
+  const std::string members = pairs + text("_parameters") + "(ds" + text("_modules") + "(dsp0\n0";
+  pairs += "p0\n0";
+  const auto list = [&](const std::string& call) { return "(" + repeated(call) + "l"; };
+  const struct {
+    std::string what, pickle;
+  } kCases[] = {
+      {"plain arguments", nones + list("cm\nC\ng0\nR")},
+      {"arguments of keys", texts + "(" + repeated("cpathlib\nPosixPath\ng0\nRN") + "d"},
+      {"parts of paths", texts + list("cpathlib\nPosixPath\ng0\nR")},
+      {"metadata of tensors", pairs + list("ctorch._utils\n_rebuild_tensor_v2\n(NNNNNNg0\ntR")},
+      {"parts of jagged tensors", pairs + list("ctorch.nested._internal.nested_tensor\n_rebuild_njt\n(g0\ntR")},
+      {"state of modules", members + list("cm\nC\n(t\x81g0\nb")},
+      {"states of one object", "cm\nC\n(t\x81" + repeated("Nb") + "p0\n0" + list("g0\n")},
+      {"texts", letters + list("ctorch\ndevice\n(g0\ntR")},
+  };
+  for (const auto& [what, pickle] : kCases) {
+    SCOPED_TRACE(what);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto checkpoint = open_pickle(pickle);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    ASSERT_TRUE(checkpoint);
+    EXPECT_TRUE(checkpoint->findings.has(Code::limit_exceeded));
+  }
+}
+
+TEST(TorchWalk, LongTextsInStorageIdsAreRefused) {
+  auto checkpoint = open_pickle(dict({{"key", tensor({.storage = storage(std::string(5000, '1'))})},
+                                      {"class", tensor({.storage = storage("0", "4", std::string(5000, 'c'))})},
+                                      {"place", tensor({.storage = storage("0", "4", "FloatStorage", std::string(5000, 'p'))})},
+                                      {"w", tensor()}}));
+  ASSERT_TRUE(checkpoint);
+  for (const Tensor& tensor : checkpoint->tensors) EXPECT_EQ(tensor.readable, tensor.name == "w") << tensor.name;
+  EXPECT_EQ(finding(*checkpoint, Code::malformed_tensor)->message, "a text of 5000 bytes in a storage's id; at most 4096 make sense");
+}
+
 TEST(TorchWalk, AccessoriesOfTensors) {
   const std::string meta = global("torch._utils", "_rebuild_meta_tensor_no_storage") + "(" + global("torch", "float16") +
                            tuple({"2", "3"}) + tuple({"3", "1"}) + "I00\ntR";
