@@ -9,6 +9,7 @@
 #include "base/arena.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "formats/torch/changes.hpp"
 #include "formats/torch/walker.hpp"
 
 namespace assay::formats::torch {
@@ -25,6 +26,7 @@ Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root
   Walker walker(checkpoint, pickle, storages, limits, prefix);
   ASSAY_CHECK(walker.walk(root));
   walker.finish();
+  note_changes(checkpoint, pickle);
   return {};
 }
 

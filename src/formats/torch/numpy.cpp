@@ -145,7 +145,9 @@ void rebuild_joblib_array(const Call& call, Rebuilt& out) {
 
 void rebuild_numpy_array(const Call& call, Rebuilt& out) {
   const Graph& graph = call.graph;
-  for (const Node state : graph.states(call.node)) {
+  const auto states = graph.states(call.node);
+  for (std::size_t i = states.size(); i-- > 0;) {  // the last one counts
+    const Node state = states[i];
     if (length_of(graph, state) < 5) continue;
     const Node bytes = item_at(graph, state, 4);
     const bool object_array = kind_of(graph, bytes) == Kind::list;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "formats/torch/changes.hpp"
 
 namespace assay::formats::torch {
 
@@ -16,6 +17,7 @@ constexpr unsigned kNestedCalls = 8;  // rebuild_from_type_v2 within rebuild_fro
 struct Row {
   std::string_view module, name;
   Handler handler;
+  bool makes_tensor = false;  // or an array, or a storage
 };
 const Row* find_row(const GlobalName& name);
 
@@ -79,6 +81,7 @@ void add_state(const Graph& graph, Node state, Rebuilt& out) {
 void rebuild_parameter_with_state(const Call& call, Rebuilt& out) {
   rebuild_parameter(call, out);
   add_state(call.graph, call.arg(3), out);
+  exchange_data(call.graph, call.arg(3), out);
 }
 
 // (storage, offset, size, stride, quantizer, requires_grad, hooks); quantizer = (qscheme, scale, zero point) or (qscheme, scales, zero
@@ -189,6 +192,7 @@ void rebuild_from_type(const Call& call, Rebuilt& out) {
     out.text = type;
   }
   if (row == nullptr || row->handler != rebuild_jagged) add_state(graph, call.arg(3), out);  // there the same tensors once more
+  exchange_data(graph, call.arg(3), out);
 }
 
 // Parameter(tensor[, requires_grad]), Variable(tensor); before 0.4 the tensor could come by BUILD: (data, _, hooks, requires_grad,
@@ -198,7 +202,7 @@ void rebuild_variable(const Call& call, Rebuilt& out) {
   Node data = call.arg(0);
   for (const Node state : graph.states(call.node)) {
     if (data == kNoNode && graph.length(state) == 5) data = item_at(graph, state, 0);
-    else if (kind_of(graph, state) == Kind::dict) add_state(graph, state, out);
+    if (kind_of(graph, state) == Kind::dict) add_state(graph, state, out);
   }
   if (data != kNoNode) refer(out, data);
 }
@@ -210,15 +214,7 @@ void rebuild_old_parameter(const Call& call, Rebuilt& out) {
 
 // FloatTensor() and BUILD (storage, offset, size, stride); sparse FloatTensor(indices, values, size)
 void rebuild_tensor_class(const Call& call, Rebuilt& out) {
-  const Graph& graph = call.graph;
-  for (const Node state : graph.states(call.node)) {
-    if (kind_of(graph, state) != Kind::tuple || graph.length(state) != 4) continue;
-    out.form = Form::tensor;
-    out.tensor = {
-        .storage = graph.item(state, 0), .offset = graph.item(state, 1), .size = graph.item(state, 2), .stride = graph.item(state, 3)};
-    return;
-  }
-  if (length_of(graph, call.args) < 2) return;
+  if (length_of(call.graph, call.args) < 2) return;  // its states may say more
   out.form = Form::container;
   add_parts(call, call.args, {"indices", "values", "size"}, out);
 }
@@ -242,36 +238,36 @@ void rebuild_generator(const Call& call, Rebuilt& out) {
 }
 
 constexpr Row kRows[] = {
-    {"torch*", "_rebuild_tensor_v2", rebuild_tensor},
-    {"torch*", "_rebuild_tensor_v3", rebuild_tensor_v3},
-    {"torch*", "_rebuild_parameter", rebuild_parameter},
-    {"torch*", "_rebuild_tensor", rebuild_tensor},
-    {"torch*", "_rebuild_parameter_with_state", rebuild_parameter_with_state},
-    {"torch*", "_rebuild_qtensor", rebuild_quantized},
+    {"torch*", "_rebuild_tensor_v2", rebuild_tensor, true},
+    {"torch*", "_rebuild_tensor_v3", rebuild_tensor_v3, true},
+    {"torch*", "_rebuild_parameter", rebuild_parameter, true},
+    {"torch*", "_rebuild_tensor", rebuild_tensor, true},
+    {"torch*", "_rebuild_parameter_with_state", rebuild_parameter_with_state, true},
+    {"torch*", "_rebuild_qtensor", rebuild_quantized, true},
     {"torch*", "_rebuild_sparse_tensor", rebuild_sparse},
     {"torch*", "_rebuild_sparse_csr_tensor", rebuild_sparse},
     {"torch*", "_rebuild_nested_tensor", rebuild_nested},
     {"torch*", "_rebuild_njt", rebuild_jagged},
     {"torch.fx*", "reduce_graph_module", rebuild_traced_module},
     {"torch.fx*", "reduce_deploy_graph_module", rebuild_traced_module},
-    {"torch*", "_rebuild_meta_tensor_no_storage", rebuild_meta},
-    {"torch*", "_rebuild_device_tensor_from_numpy", rebuild_on_device},
-    {"torch*", "_rebuild_xla_tensor", rebuild_on_device},
-    {"torch*", "_rebuild_device_tensor_from_cpu_tensor", rebuild_on_device},
+    {"torch*", "_rebuild_meta_tensor_no_storage", rebuild_meta, true},
+    {"torch*", "_rebuild_device_tensor_from_numpy", rebuild_on_device, true},
+    {"torch*", "_rebuild_xla_tensor", rebuild_on_device, true},
+    {"torch*", "_rebuild_device_tensor_from_cpu_tensor", rebuild_on_device, true},
     {"torch*", "_rebuild_wrapper_subclass", rebuild_wrapper_subclass},
-    {"torch*", "_rebuild_from_type_v2", rebuild_from_type},
-    {"torch*", "_rebuild_from_type", rebuild_from_type},
-    {"torch.nn.parameter", "Parameter", rebuild_old_parameter},
-    {"torch.nn", "Parameter", rebuild_old_parameter},
-    {"torch.nn.parameter", "Buffer", rebuild_variable},
-    {"torch.autograd.variable", "Variable", rebuild_variable},
-    {"torch.autograd", "Variable", rebuild_variable},
+    {"torch*", "_rebuild_from_type_v2", rebuild_from_type, true},
+    {"torch*", "_rebuild_from_type", rebuild_from_type, true},
+    {"torch.nn.parameter", "Parameter", rebuild_old_parameter, true},
+    {"torch.nn", "Parameter", rebuild_old_parameter, true},
+    {"torch.nn.parameter", "Buffer", rebuild_variable, true},
+    {"torch.autograd.variable", "Variable", rebuild_variable, true},
+    {"torch.autograd", "Variable", rebuild_variable, true},
     {"torch.nn.parameter", "UninitializedParameter", rebuild_uninitialized},
     {"torch.nn.parameter", "UninitializedBuffer", rebuild_uninitialized},
     {"torch", "Size", rebuild_size},
     {"torch", "device", rebuild_device},
     {"torch.serialization", "_get_layout", rebuild_layout},
-    {"torch.storage", "_load_from_bytes", rebuild_embedded},
+    {"torch.storage", "_load_from_bytes", rebuild_embedded, true},
     {"torch._C", "Generator", rebuild_generator},
     {"torch", "ScriptObject", rebuild_packed_object},
     {"torch.jit._pickle", "build_intlist", rebuild_tagged},
@@ -293,8 +289,8 @@ constexpr Row kRows[] = {
     {"builtins", "bytearray", rebuild_bytes},
     {"builtins", "getattr", rebuild_getattr},
     {"_codecs", "encode", rebuild_bytes},
-    {"numpy*", "_reconstruct", rebuild_numpy_array},
-    {"numpy*", "_frombuffer", rebuild_numpy_buffer},
+    {"numpy*", "_reconstruct", rebuild_numpy_array, true},
+    {"numpy*", "_frombuffer", rebuild_numpy_buffer, true},
     {"numpy*", "scalar", rebuild_numpy_scalar},
     {"joblib.numpy_pickle", "NumpyArrayWrapper", rebuild_joblib_array},
     {"sklearn.externals.joblib.numpy_pickle", "NumpyArrayWrapper", rebuild_joblib_array},
@@ -315,7 +311,7 @@ bool module_matches(std::string_view pattern, std::string_view module) {
 }
 
 // The tensor classes of every element type: torch.FloatTensor, torch.cuda.sparse.HalfTensor, torch.Tensor.
-constexpr Row kTensorClass{"torch*", "", rebuild_tensor_class};
+constexpr Row kTensorClass{"torch*", "", rebuild_tensor_class, true};
 bool is_tensor_class(const GlobalName& name) {
   constexpr std::string_view kModules[] = {"torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"};
   return name.name.ends_with("Tensor") && std::ranges::find(kModules, name.module) != std::end(kModules);
@@ -456,7 +452,10 @@ void rebuild(const Graph& graph, Node call, Rebuilt& out) {
   out.clear();
   const Node args = graph.args(call);
   out.cost = graph.states(call).size();
-  if (const Row* row = find_row(global_name(graph, graph.callable(call)))) row->handler({graph, call, args}, out);
+  if (const Row* row = find_row(global_name(graph, graph.callable(call)))) {
+    row->handler({graph, call, args}, out);
+    if (row->makes_tensor) set_from_states(graph, call, out);
+  }
   out.cost += out.text.size() + out.groups.size() + out.parts.size();
   if (out.form != Form::opaque) return;
 
@@ -482,6 +481,11 @@ bool is_tensor(const Graph& graph, Node call, Rebuilt& scratch) {
     call = scratch.inner;
   }
   return false;
+}
+
+bool makes_tensor(const Graph& graph, Node call) {
+  const Row* const row = find_row(global_name(graph, graph.callable(call)));
+  return row != nullptr && row->makes_tensor;
 }
 
 bool is_known_global(const GlobalName& name) {

@@ -92,6 +92,8 @@ void rebuild(const Graph& graph, Node call, Rebuilt& out);
 bool is_tensor(const Graph& graph, Node call, Rebuilt& scratch);
 /// BUILD states as attributes, and what APPENDS and SETITEMS put into the object.
 void add_object_groups(const Graph& graph, Node object, Rebuilt& out);
+/// True for a call that makes a tensor, an array or a storage.
+bool makes_tensor(const Graph& graph, Node call);
 /// True for imports that carry data in ordinary checkpoints: the table's own, storages, dtypes, torch.nn, plain Python types.
 bool is_known_global(const GlobalName& name);
 
