@@ -112,6 +112,20 @@ std::string case_names(const Command& command) {
   return command.alias.empty() ? std::string(command.name) : fmt::format("{}|{}", command.name, command.alias);
 }
 
+/// Its argument is a command, not a file.
+bool takes_command(const Command& command) { return !command.arguments.empty() && command.arguments[0].name == "COMMAND"; }
+
+/// What `case $command:$prev` compares with: each name of the command with each of the flag.
+std::string case_flags(const Command& command, const Flag& flag) {
+  std::string out;
+  for (const std::string_view name : {command.name, command.alias}) {
+    if (name.empty()) continue;
+    out += fmt::format("{}{}:{}", out.empty() ? "" : "|", name, flag.name);
+    if (flag.letter != 0) out += fmt::format("|{}:-{}", name, flag.letter);
+  }
+  return out;
+}
+
 void put_bash(Writer& out) {
   out.put("# bash completion for assay\n_assay() {\n"
           "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=info flags words=() i\n"
@@ -121,7 +135,7 @@ void put_bash(Writer& out) {
   for (const Command& command : commands())
     for (const Flag* flag : own_flags(command))
       if (flag->kind == Value::choice)
-        out.put(fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", command.name, flag->name,
+        out.put(fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", case_flags(command, *flag),
                             replaced(flag->value, '|', " ")));
   for (const auto& flags : {common_flags(), program_flags()})
     for (const Flag& flag : flags)
@@ -133,6 +147,11 @@ void put_bash(Writer& out) {
     out.put(fmt::format("    {}) flags='{}' ;;\n", case_names(command), flag_words(all_flags(command))));
   out.put(
       "  esac\n  if [[ $cur == -* ]]; then\n    COMPREPLY=($(compgen -W \"$flags --version --generate\" -- \"$cur\"))\n    return\n  fi\n");
+  for (const Command& command : commands())
+    if (takes_command(command))
+      out.put(fmt::format(
+          "  if [[ $command == {} && $COMP_CWORD -gt 1 ]]; then\n    COMPREPLY=($(compgen -W '{}' -- \"$cur\"))\n    return\n  fi\n",
+          command.name, command_words()));
   out.put(fmt::format("  [[ $COMP_CWORD == 1 ]] && words=($(compgen -W '{}' -- \"$cur\"))\n", command_words()));
   out.put(
       "  compopt -o filenames 2>/dev/null\n  local IFS=$'\\n'\n  COMPREPLY=(\"${words[@]}\" $(compgen -f -- \"$cur\"))\n}\ncomplete -F _assay assay\n");
@@ -170,7 +189,8 @@ void put_zsh(Writer& out) {
     if (command.name == "info") continue;
     out.put(fmt::format("    {})\n      _arguments \\\n", case_names(command)));
     for (const Flag* flag : all_flags(command)) put_zsh_flag(out, *flag);
-    out.put("        '*:file:_files'\n      ;;\n");
+    if (takes_command(command)) out.put(fmt::format("        '*:command:({})'\n      ;;\n", command_words()));
+    else out.put("        '*:file:_files'\n      ;;\n");
   }
   out.put("    *)\n      _arguments \\\n");
   for (const Flag& flag : common_flags()) put_zsh_flag(out, flag);
@@ -196,6 +216,8 @@ void put_fish(Writer& out) {
     std::string names(command.name);
     if (!command.alias.empty()) names += fmt::format(" {}", command.alias);
     out.put(fmt::format("complete -c assay -n __fish_use_subcommand -a '{}' -d '{}'\n", names, fish(command.summary)));
+    if (takes_command(command))
+      out.put(fmt::format("complete -c assay -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", names, command_words()));
     for (const Flag* flag : own_flags(command)) put_fish_flag(out, names, *flag);
   }
   for (const Flag& flag : common_flags()) put_fish_flag(out, "", flag);

@@ -180,6 +180,9 @@ std::optional<Error> check_words(const Command& command, bool named, const Words
   const Command* meant = find_command(extra);
   if (const auto close = named ? "" : nearest_command(words[0]); !close.empty())
     return usage(concat("unknown command ", quote(words[0])), concat("did you mean assay ", close, "?"));
+  // A word that is no path was meant for a command.
+  if (!named && meant == nullptr && words[0].find_first_of("./") == std::string::npos)
+    return usage(concat("unknown command ", quote(words[0])), "assay --help lists them");
   return usage(concat("unexpected argument ", quote(extra), " for ", command.name),
                meant != nullptr ? concat("the command stands first: assay ", meant->name, " ", escape(words[0])) : help_hint(command));
 }

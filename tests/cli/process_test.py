@@ -224,20 +224,11 @@ class Generated(unittest.TestCase):
     def test_bash_completes(self):
         script = self.generate("complete-bash") + """
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _assay; printf '%s\\n' "${COMPREPLY[@]}"; }
-complete_words assay ten
-echo --
-complete_words assay tensors x --so
-echo --
-complete_words assay tensors x --sort s
-echo --
-complete_words assay --color a
 """
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True)
-        parts = [part.split() for part in done.stdout.split("--\n")]
-        self.assertIn("tensors", parts[0])
-        self.assertIn("size", done.stdout)
-        self.assertIn("always", done.stdout)
-        self.assertIn("--sort", done.stdout)
+        for words, wanted in (("ten", ["tensors"]), ("tensors x --so", ["--sort"]), ("tensors x --sort s", ["size"]), ("ls x --sort s", ["size"]),
+                              ("ls x -s nu", ["numel"]), ("--color a", ["auto", "always"]), ("help sy", ["synth"])):
+            done = subprocess.run(["bash", "--norc", "-c", script + "complete_words assay " + words], capture_output=True, text=True)
+            self.assertEqual((done.stdout.split(), done.stderr), (wanted, ""), words)
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh_parses(self):
