@@ -6,7 +6,6 @@
 #include <new>
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#include <malloc.h>
 #include <sys/mman.h>
 
 namespace {
@@ -21,9 +20,6 @@ void* allocate(std::size_t size) noexcept {
   if (memory != nullptr) ::madvise(memory, (size + kLargePage / 2) & ~(kLargePage - 1), MADV_HUGEPAGE);
   return memory;
 }
-
-// Some of what is freed is kept for the next array, not handed back and fetched anew.
-[[maybe_unused]] const int kKept = ::mallopt(M_MMAP_THRESHOLD, 4 << 20) + ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
 
 }  // namespace
 
