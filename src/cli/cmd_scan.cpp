@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
-#include <thread>
+#include <functional>
+#include <memory>
 
+#include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "base/try.hpp"
 #include "bytes/sigbus_native.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
@@ -19,9 +21,14 @@ using report::ScannedFile;
 constexpr std::size_t kMostFindings = 10;  // of one file in text, without -v
 constexpr std::size_t kMostFolders = 100'000;
 
-ScannedFile not_scanned(std::string path, Code code, std::string what) {
-  ScannedFile file{.path = std::move(path), .report = {}, .error = Error(code, std::move(what))};
-  return file;
+/// A file to scan, or why it is not. There may be millions: the reason stands apart.
+struct Found {
+  std::string path;
+  std::unique_ptr<Error> reason = {};
+};
+
+Found not_scanned(std::string path, Code code, std::string what) {
+  return {std::move(path), std::make_unique<Error>(code, std::move(what))};
 }
 
 /// The files to scan, those below folders in name order. What cannot be looked at is in the list with its reason.
@@ -32,9 +39,9 @@ class Collector {
     std::error_code failure;
     const fs::file_status status = fs::status(word, failure);
     if (fs::is_directory(status)) return walk(word);
-    files_.push_back({.path = word, .report = {}, .error = {}});
+    files_.push_back({word});
   }
-  std::vector<ScannedFile> files() { return std::move(files_); }
+  std::vector<Found> files() { return std::move(files_); }
   /// Folders of git's own, which nothing is loaded from.
   const std::vector<std::string>& left_out() const { return left_out_; }
   /// How many files and folders --exclude left out.
@@ -65,7 +72,7 @@ class Collector {
       std::ranges::sort(below, std::greater<>());
       folders.insert(folders.end(), below.begin(), below.end());
     }
-    std::ranges::stable_sort(files_, [](const ScannedFile& a, const ScannedFile& b) { return natural_less(a.path, b.path); });
+    std::ranges::stable_sort(files_, [](const Found& a, const Found& b) { return natural_less(a.path, b.path); });
   }
 
   /// By its own name, or by its path below the folder that was named.
@@ -85,7 +92,7 @@ class Collector {
       else if (entry.path().filename() == ".git") left_out_.push_back(path);
       else below.push_back(entry.path());
     } else if (fs::is_regular_file(status)) {
-      files_.push_back({.path = path, .report = {}, .error = {}});
+      files_.push_back({path});
     } else if (!fs::exists(status)) {
       files_.push_back(not_scanned(path, Code::dangling_link, "a link to nothing"));
     } else {
@@ -93,56 +100,43 @@ class Collector {
     }
   }
 
-  std::vector<ScannedFile> files_;
+  std::vector<Found> files_;
   std::vector<std::string> left_out_;
   std::vector<std::string> excluded_;
   std::uint64_t excluded_count_ = 0;
 };
 
-void scan_one(ScannedFile& file, MapMode mode, const scan::Options& options) {
-  if (file.error) return;
-  auto source = open_file(file.path, mode);
-  if (!source) {
-    file.error = std::move(source).error();
-    return;
-  }
-  auto report = scan::scan_file(**source, file.path, options);
-  if (!report) {
-    file.error = std::move(report).error();
-    return;
-  }
-  file.report = *std::move(report);
-  if (auto same = (*source)->check_unchanged(); !same) file.error = std::move(same).error();
-}
-
-void scan_all(Context& context, std::vector<ScannedFile>& files, const scan::Options& options) {
-  const MapMode mode = context.options.has("--no-mmap") ? MapMode::never : MapMode::automatic;
-  std::atomic<std::size_t> next = 0, done = 0;
-  const auto work = [&](Progress* progress) {
-    for (std::size_t i; (i = next++) < files.size() && !interrupted();) {
-      scan_one(files[i], mode, options);
-      ++done;
-      if (progress != nullptr) progress->show([&] { return concat("scanning ", done.load(), '/', files.size(), " files"); });
-    }
+ScannedFile scan_one(Found found, MapMode mode, const scan::Options& options) {
+  ScannedFile file{.path = std::move(found.path), .report = {}, .error = {}};
+  const auto scan = [&]() -> Result<void> {
+    if (found.reason) return fail(std::move(*found.reason));
+    if (interrupted()) return fail(Code::io_error, "not scanned: interrupted");
+    ASSAY_TRY(const auto source, open_file(file.path, mode));
+    ASSAY_TRY(file.report, scan::scan_file(*source, file.path, options));
+    return source->check_unchanged();
   };
-  Progress progress(!context.quiet);
-  const std::size_t most = thread_count(static_cast<std::size_t>(context.options.number("--threads", 0)));
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < std::min(most, files.size()); ++i) threads.emplace_back([&] { work(nullptr); });
-  work(&progress);
-  threads.clear();
-  for (std::size_t i = 0; interrupted() && i < files.size(); ++i)
-    if (!files[i].error && files[i].report.members.empty()) files[i].error = Error(Code::io_error, "not scanned: interrupted");
-  for (ScannedFile& file : files)
-    if (file.error) file.report.status = scan::Status::incomplete;
+  if (auto done = scan(); !done) {
+    file.error = std::move(done).error();
+    file.report.status = scan::Status::incomplete;
+  }
+  return file;
 }
 
-void write_text(Context& context, const std::vector<ScannedFile>& files, const std::vector<std::string>& left_out, std::uint64_t excluded) {
-  if (files.size() == 1 && left_out.empty() && excluded == 0)
-    return report::write_scan_screen(context.out, context.style, files[0], context.verbose ? ~std::size_t{0} : kMostFindings);
-  report::write_scan_list(context.out, context.style, files, context.verbose);
-  for (const std::string& folder : left_out) context.out.put(concat("not looked into: ", escape(folder), '\n'));
-  if (excluded > 0) context.out.put(concat("left out by --exclude: ", excluded, '\n'));
+/// Scans several at once and hands them over one after the other, in their order: what is not kept then takes no memory.
+void scan_all(Context& context, std::vector<Found>& files, const std::function<void(ScannedFile&&)>& take) {
+  const MapMode mode = context.options.has("--no-mmap") ? MapMode::never : MapMode::automatic;
+  const scan::Options options{.limits = {}, .allowed = context.options.texts("--allow")};
+  Progress progress(!context.quiet);
+  std::vector<std::unique_ptr<ScannedFile>> scanned(files.size());
+  in_order(
+      files.size(), thread_count(static_cast<std::size_t>(context.options.number("--threads", 0))),
+      [&](std::size_t i) { scanned[i] = std::make_unique<ScannedFile>(scan_one(std::move(files[i]), mode, options)); },
+      [&](std::size_t i) {
+        take(std::move(*std::exchange(scanned[i], nullptr)));
+        progress.show([&] { return concat("scanning ", i + 1, '/', files.size(), " files"); });
+        return true;
+      },
+      [] {});
 }
 
 /// Findings of all files for the document's own list, each with its file.
@@ -159,56 +153,80 @@ void gather(Findings& all, const std::vector<ScannedFile>& files, bool several) 
   }
 }
 
+/// The report without all else.
+scan::Report findings_of(scan::Report report) {
+  scan::Report lean;
+  lean.findings = std::move(report.findings);
+  return lean;
+}
+
+void note_left_out(Findings& findings, const Collector& collector) {
+  const auto note = [&](std::string what, std::string file) {
+    Finding finding(Code::unsupported, std::move(what), {.file = std::move(file)});
+    finding.severity = Severity::note;
+    findings.add(std::move(finding));
+  };
+  for (const std::string& folder : collector.left_out())
+    note("git's own folder, which is not looked into; name it to have it scanned", folder);
+  if (collector.excluded() > 0)
+    note(concat(counted(collector.excluded(), "file or folder was", "files and folders were"), " left out by --exclude"), "");
+}
+
+void write_document(report::JsonWriter& json, const report::ScanSummary& summary, const std::vector<ScannedFile>& files, bool several) {
+  if (!several) return report::write_scan_keys(json, files[0].report);
+  json.key("verdict").text(scan::verdict_name(summary.verdict));
+  json.key("status").text(scan::status_name(summary.status));
+  json.key("files").begin_array();
+  for (const ScannedFile& file : files) report::write_scanned_file(json, file);
+  json.end_array();
+}
+
+void write_list(report::Writer& out, const report::ScanList& list, const Collector& collector) {
+  list.write(out);
+  for (const std::string& folder : collector.left_out()) out.put(concat("not looked into: ", escape(folder), '\n'));
+  if (collector.excluded() > 0) out.put(concat("left out by --exclude: ", collector.excluded(), '\n'));
+}
+
 }  // namespace
 
 int run_scan(Context& context) {
   Answer answer(context);
   Collector collector(context.options.texts("--exclude"));
   for (const std::string& word : context.options.words()) collector.take(word);
-  std::vector<ScannedFile> files = collector.files();
-  if (files.empty())
+  std::vector<Found> found = collector.files();
+  if (found.empty())
     return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
   std::error_code failure;
-  const bool several = context.options.words().size() != 1 || files.size() != 1 || fs::is_directory(context.options.word(0), failure);
-  const scan::Options options{.limits = {}, .allowed = context.options.texts("--allow")};
-  scan_all(context, files, options);
-  const report::ScanSummary summary = report::summarize(files);
-
-  for (const std::string& folder : collector.left_out()) {
-    Finding note(Code::unsupported, "git's own folder, which is not looked into; name it to have it scanned", {.file = folder});
-    note.severity = Severity::note;
-    answer.findings().add(std::move(note));
-  }
-  if (collector.excluded() > 0) {
-    Finding note(Code::unsupported,
-                 concat(counted(collector.excluded(), "file or folder was", "files and folders were"), " left out by --exclude"));
-    note.severity = Severity::note;
-    answer.findings().add(std::move(note));
-  }
+  const bool several = context.options.words().size() != 1 || found.size() != 1 || fs::is_directory(context.options.word(0), failure);
+  const bool sarif = context.options.has("--sarif"), ndjson = !sarif && context.mode == Mode::ndjson;
+  const bool listed =
+      context.mode == Mode::text && !sarif && (found.size() != 1 || !collector.left_out().empty() || collector.excluded() > 0);
+  note_left_out(answer.findings(), collector);
   answer.findings_are_shown();
-  gather(answer.findings(), files, several);
-  if (summary.status != scan::Status::complete) answer.is_incomplete();
-  if (context.options.has("--sarif")) {
-    report::write_sarif(context.out, files);
-  } else if (report::JsonWriter* json = answer.json()) {
-    if (!several && files[0].error) return answer.fail(*files[0].error);
-    if (!several) {
-      report::write_scan_keys(*json, files[0].report);
-    } else {
-      json->key("verdict").text(scan::verdict_name(summary.verdict));
-      json->key("status").text(scan::status_name(summary.status));
-      json->key("files").begin_array();
-      for (const ScannedFile& file : files) report::write_scanned_file(*json, file);
-      json->end_array();
-    }
-  } else if (context.mode == Mode::ndjson) {
-    for (const ScannedFile& file : files) {
+
+  report::ScanSummary summary;
+  report::ScanList list(context.style, context.verbose);
+  std::vector<ScannedFile> kept;  // where the answer begins with what only the end tells
+  scan_all(context, found, [&](ScannedFile&& file) {
+    summary.add(file);
+    if (listed) return list.add(file);
+    if (ndjson) {
       report::JsonWriter line(context.out);
-      report::write_scanned_file(line, file);
+      return report::write_scanned_file(line, file);
     }
-  } else {
-    if (!several && files[0].error) return answer.fail(*files[0].error);
-    write_text(context, files, collector.left_out(), collector.excluded());
+    if (sarif) file.report = findings_of(std::move(file.report));
+    kept.push_back(std::move(file));
+  });
+  gather(answer.findings(), kept, several);
+  if (summary.status != scan::Status::complete) answer.is_incomplete();
+  if (sarif) {
+    report::write_sarif(context.out, kept);
+  } else if (listed) {
+    write_list(context.out, list, collector);
+  } else if (!ndjson) {
+    if (!several && kept[0].error) return answer.fail(*kept[0].error);
+    if (report::JsonWriter* json = answer.json()) write_document(*json, summary, kept, several);
+    else report::write_scan_screen(context.out, context.style, kept[0], context.verbose ? ~std::size_t{0} : kMostFindings);
   }
   const int code = answer.done();
   if (code == kInterrupted || summary.verdict == scan::Verdict::clean) return code;

@@ -63,13 +63,9 @@ void write_weights_only(JsonWriter& json, const WeightsOnly& answer) {
 
 }  // namespace
 
-ScanSummary summarize(std::span<const ScannedFile> files) {
-  ScanSummary summary;
-  for (const ScannedFile& file : files) {
-    summary.verdict = std::max(summary.verdict, file.report.verdict);
-    summary.status = std::max(summary.status, file.report.status);
-  }
-  return summary;
+void ScanSummary::add(const ScannedFile& file) {
+  verdict = std::max(verdict, file.report.verdict);
+  status = std::max(status, file.error ? Status::incomplete : file.report.status);
 }
 
 void write_scan_keys(JsonWriter& json, const Report& report) {

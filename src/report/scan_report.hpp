@@ -6,10 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/scan/scan.hpp"
 #include "report/json_writer.hpp"
 #include "report/style.hpp"
+#include "report/table.hpp"
 #include "report/writer.hpp"
 
 namespace assay::report {
@@ -25,8 +27,8 @@ struct ScannedFile {
 struct ScanSummary {
   scan::Verdict verdict = scan::Verdict::clean;
   scan::Status status = scan::Status::complete;
+  void add(const ScannedFile& file);
 };
-ScanSummary summarize(std::span<const ScannedFile> files);
 
 /// The own keys of `scan` for one file: verdict, status, imports[], calls[], weights_only{}, members[], …
 void write_scan_keys(JsonWriter& json, const scan::Report& report);
@@ -36,10 +38,22 @@ void write_scanned_file(JsonWriter& json, const ScannedFile& file);
 /// One file: "DANGER  model.pt  would call os.system('true') at byte 24 of archive/data.pkl", then every call, import and finding by its
 /// place, at most `most` of them, and what torch would do with the file (scan_screen.cpp).
 void write_scan_screen(Writer& out, const Style& style, const ScannedFile& file, std::size_t most);
-/// Several files: a line for each that is not clean, for all where `all` is set; then "3 files: 2 ok, 1 dangerous".
-void write_scan_list(Writer& out, const Style& style, std::span<const ScannedFile> files, bool all);
+/// Several files: a line for each that is not clean, for all where `all` is set; then "3 files: 2 ok, 1 dangerous". Of a file only its line
+/// is kept.
+class ScanList {
+ public:
+  ScanList(const Style& style, bool all);
+  void add(const ScannedFile& file);
+  void write(Writer& out) const;
 
-/// A SARIF log of all findings.
+ private:
+  const Style& style_;
+  bool all_;
+  Table table_;
+  std::vector<std::uint64_t> counts_;  // by tag
+};
+
+/// A SARIF log of all findings. Nothing else of the files is looked at.
 void write_sarif(Writer& out, std::span<const ScannedFile> files);
 
 }  // namespace assay::report

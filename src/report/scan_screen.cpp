@@ -198,26 +198,32 @@ void write_scan_screen(Writer& out, const Style& style, const ScannedFile& file,
 
 // --- several ----------------------------------------------------------------------------------------------------------------
 
-void write_scan_list(Writer& out, const Style& style, std::span<const ScannedFile> files, bool all) {
-  Table table({{.title = "VERDICT"}, {.title = "FILE"}, {.title = "WHAT", .flexible = true, .cut_end = true, .least = 30}});
-  std::size_t counts[std::size(kTags)] = {};
-  for (const ScannedFile& file : files) {
-    const Tag& tag = tag_of(file);
-    ++counts[&tag - kTags];
-    if (&tag == kTags && !all) continue;
-    table.cell(tag.word, tag.tone);
-    table.cell(shown_name(style, file.path));
-    table.cell(headline(file));
-  }
-  if (table.rows() != 0) {
-    table.write(out, style);
+ScanList::ScanList(const Style& style, bool all)
+    : style_(style), all_(all),
+      table_({{.title = "VERDICT"}, {.title = "FILE"}, {.title = "WHAT", .flexible = true, .cut_end = true, .least = 30}}),
+      counts_(std::size(kTags)) {}
+
+void ScanList::add(const ScannedFile& file) {
+  const Tag& tag = tag_of(file);
+  ++counts_[static_cast<std::size_t>(&tag - kTags)];
+  if (&tag == kTags && !all_) return;
+  table_.cell(tag.word, tag.tone);
+  table_.cell(shown_name(style_, file.path));
+  table_.cell(headline(file));
+}
+
+void ScanList::write(Writer& out) const {
+  if (table_.rows() != 0) {
+    table_.write(out, style_);
     out.put('\n');
   }
-  std::string text = concat(counted(files.size(), "file", "files"), ':');
-  for (std::size_t i = 0; i < std::size(kTags); ++i)
-    if (counts[i] != 0) text += concat(text.ends_with(':') ? " " : ", ", counts[i], ' ', kTags[i].total);
-  out.put(text);
-  out.put('\n');
+  std::string text;
+  std::uint64_t files = 0;
+  for (std::size_t i = 0; i < std::size(kTags); ++i) {
+    files += counts_[i];
+    if (counts_[i] != 0) text += concat(text.empty() ? " " : ", ", counts_[i], ' ', kTags[i].total);
+  }
+  out.put(concat(counted(files, "file", "files"), ':', text, '\n'));
 }
 
 }  // namespace assay::report

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "safetensors")
@@ -73,6 +74,25 @@ class Edges(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def test_a_scan_of_many_files_holds_few(self):
+        def peak(count, *flags):
+            folder = self.path("of%d" % count)
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+                for i in range(count):
+                    os.link(self.path("a.npz"), os.path.join(folder, "%d.npz" % i))
+            process = subprocess.Popen([PROGRAM, "scan", folder, *flags], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+            return 1024 * usage.ru_maxrss
+
+        with zipfile.ZipFile(self.path("a.npz"), "w") as archive:
+            for i in range(20):
+                archive.writestr("array%d.npy" % i, b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
+                                 .ljust(117) + b"\n" + bytes(4))
+        for flags in [(), ("--ndjson",)]:
+            self.assertLess(peak(2000, *flags) - peak(10, *flags), 2 << 20, flags)
 
     def test_closed_pipe_is_a_quiet_end(self):
         write_safetensors(self.path("big.safetensors"), {"x": 1 << 22})
