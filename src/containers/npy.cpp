@@ -64,7 +64,7 @@ class Parser {
       if (!ok()) break;
       if (key == "descr") this->descr(header);
       else if (key == "fortran_order") header.fortran_order = boolean();
-      else dimensions(header.shape);
+      else whole_shape(header.shape);
       if (!accept(',') && peek() != '}') fail("has no comma or brace", i_);
     }
     blanks();
@@ -185,6 +185,14 @@ class Parser {
     }
   }
 
+  /// The array's own shape: (3) is a number to Python, which NumPy takes for a type's shape only.
+  void whole_shape(std::vector<std::uint64_t>& shape) {
+    const std::size_t at = i_;
+    dimensions(shape);
+    if (ok() && shape.size() == 1 && text_.substr(at, i_ - at).find(',') == std::string_view::npos)
+      fail("has a number where a shape must be; NumPy refuses that", at, Code::bad_shape);
+  }
+
   void descr(Header& header) {
     header.structured = peek() == '[';
     type(header, "", 0);
@@ -292,6 +300,10 @@ Result<std::uint64_t> header_size(ByteView head) {
   const unsigned major = std::to_integer<unsigned>(head[6]);
   if (major < 1 || major > 3)
     return fail(Error(Code::bad_version, concat("array file version ", major, " is not 1, 2 or 3")).at(head.offset(6)));
+  if (head[7] != std::byte{0})
+    return fail(Error(Code::bad_version, concat("array file version ", major, '.', std::to_integer<unsigned>(head[7]), " is not ", major,
+                                                ".0, which is the only one that NumPy reads"))
+                    .at(head.offset(7)));
   std::uint64_t n = 10, size = load_le<std::uint16_t>(head.data() + 8);
   if (major > 1) {
     if (head.size() < 12)

@@ -53,15 +53,15 @@ Judgement Judge::judge_uncached(Node global) const {
 }
 
 const Judgement& Judge::judge_global(Node global) {
-  const auto found = globals_.find(global);
-  if (found != globals_.end()) return found->second;
+  if (globals_.empty()) globals_.resize(graph_.node_count());
+  if (const Judgement* const found = globals_[global]) return *found;
   const GlobalName written = graph_.global(global), mapped = graph_.mapped_global(global);
   // One name may be imported a million times.
   std::string key = concat(written.module, '\n', written.name, '\n', mapped.module, piece_.torch_script ? "\nt" : "");
-  const auto known = scanner_.judged_.find(key);
-  const Judgement judged = known != scanner_.judged_.end() ? known->second : judge_uncached(global);
-  if (known == scanner_.judged_.end() && scanner_.judged_.size() < kMostJudged) scanner_.judged_.emplace(std::move(key), judged);
-  return globals_.emplace(global, judged).first->second;
+  auto known = scanner_.judged_.find(key);
+  if (known == scanner_.judged_.end() && scanner_.judged_.size() < kMostJudged)
+    known = scanner_.judged_.emplace(std::move(key), judge_uncached(global)).first;
+  return *(globals_[global] = known != scanner_.judged_.end() ? &known->second : &others_.emplace_back(judge_uncached(global)));
 }
 
 bool Judge::is_plain(Node node) const {
@@ -93,8 +93,8 @@ bool Judge::is_class_for_anything(Node node) {
 
 void Judge::look_at(Node holder, Node held) {
   if (graph_.kind(held) != Kind::global || held == kNoNode) return;
-  const auto found = globals_.find(held);
-  if (found == globals_.end() || !is_restricted(found->second.rule) || bad_use_.contains(held)) return;
+  const Judgement* const found = held < globals_.size() ? globals_[held] : nullptr;
+  if (found == nullptr || !is_restricted(found->rule) || bad_use_.contains(held)) return;
   bad_use_.emplace(held, concat("is passed on as a value within a ", pickle::kind_name(graph_.kind(holder))));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -67,7 +68,8 @@ class Judge {
   Scanner::Row row_;
   const pickle::Graph& graph_;
   std::uint32_t stream_;
-  std::unordered_map<Node, Judgement> globals_;
+  std::vector<const Judgement*> globals_;          // by node; null where it was not asked for
+  std::deque<Judgement> others_;                   // that are not kept for the next pickle
   std::unordered_map<Node, std::string> bad_use_;  // of globals with restricted rules: why
   std::unordered_map<Node, Planted> planted_;      // by dicts
   std::unordered_map<Node, Planted> carried_;      // by objects, of the states they have had so far

@@ -36,7 +36,7 @@ std::string join(const std::string& outer, std::string_view inner) {
 
 Scanner::Scanner(const Options& options, std::string_view name)
     : options_(options), limits_(options.limits), unpacked_limits_(options.limits), file_name_(name) {
-  constexpr std::uint32_t kMostValues = 2u << 20;
+  constexpr std::uint32_t kMostValues = 1u << 20;
   unpacked_limits_.pickle_nodes = std::min(limits_.pickle_nodes, kMostValues);
   unpacked_limits_.pickle_stack = std::min(limits_.pickle_stack, kMostValues);
   unpacked_limits_.pickle_memo = std::min(limits_.pickle_memo, kMostValues);

@@ -182,7 +182,7 @@ inline constexpr int kDeepest = 4;
 
 /// Bytes that are unpacked in one scan, and of them at once: what packs further than so many times is stopped early.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{512} << 20, kMostUnpackedAtOnce = std::uint64_t{128} << 20;
-inline constexpr std::uint64_t kLeastUnpackedAtOnce = std::uint64_t{24} << 20, kMostTimesPacked = 128;
+inline constexpr std::uint64_t kLeastUnpackedAtOnce = std::uint64_t{16} << 20, kMostTimesPacked = 128;
 
 /// Failures that are not the file's: the bytes could not be read now.
 inline bool must_propagate(const Error& error) {

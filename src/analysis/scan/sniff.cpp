@@ -158,7 +158,7 @@ class FrameHandler final : public json::Handler {
  public:
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
 
-  bool null() override { return wrong(); }
+  bool null() override { return (depth_ == 1 && metadata_) || wrong(); }  // readers take it for none
   bool boolean(bool) override { return wrong(); }
   bool number(std::string_view text) override {
     const auto value = json::to_u64(text);

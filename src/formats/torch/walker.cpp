@@ -375,15 +375,17 @@ void Walker::add_entry(MetadataEntry entry) {
     limit(concat("more values than ", kMetadataEntries, " are not tensors; the rest are not listed"));
     return;
   }
-  if (name_budget_ < path_.size()) return limit(concat("names together exceed ", most_name_bytes(graph_), " bytes"));
-  name_budget_ -= path_.size();
+  // A text may be shared by any number of names, each of which is shown with it.
+  const std::uint64_t cost = path_.size() + entry.text.size();
+  if (name_budget_ < cost) return limit(concat("names and their texts together exceed ", most_name_bytes(graph_), " bytes"));
+  name_budget_ -= cost;
   entry.key = checkpoint_.arena().text(name_or("value"));
   checkpoint_.metadata.push_back(entry);
 }
 
 void Walker::add_text(MetadataEntry::Kind kind, std::string_view text) {
-  if (checkpoint_.metadata.size() >= kMetadataEntries) return add_entry({});
-  add_entry({.kind = kind, .text = checkpoint_.arena().text(text)});
+  const bool full = checkpoint_.metadata.size() >= kMetadataEntries || name_budget_ < path_.size() + text.size();
+  add_entry({.kind = kind, .text = full ? text : checkpoint_.arena().text(text)});
 }
 
 void Walker::add_plain(Node node) {

@@ -155,6 +155,8 @@ std::vector<Case> wrappers() {
       {"safetensors twice",
        safetensors_of(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})"),
        kClean, kMalformed},
+      {"safetensors whose metadata is null",
+       safetensors_of(R"({"__metadata__":null,"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kComplete},
       {"safetensors with a number in its metadata",
        safetensors_of(R"({"__metadata__":{"a":1},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), kClean, kMalformed},
       {"GGUF", "GGUF" + le(3, 4) + le(0, 8) + le(0, 8), kClean, kComplete},

@@ -92,6 +92,7 @@ TEST(Npy, RefusesWhatIsNoHeader) {
       {"{'descr': exit(), 'fortran_order': False, 'shape': (3,)}", Code::bad_header},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}", Code::bad_shape},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", Code::bad_shape},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", Code::bad_shape},  // a number to Python
       {"{'descr': 'elephant', 'fortran_order': False, 'shape': (3,)}", Code::bad_dtype},
       {"{'descr': [('a', '<f4'", Code::bad_header},
       {"{'descr': [('a', '<f8', (4294967295, 4294967295, 4294967295))], 'fortran_order': False, 'shape': ()}", Code::shape_overflow},
@@ -100,6 +101,18 @@ TEST(Npy, RefusesWhatIsNoHeader) {
     const auto header = parse(text);
     ASSERT_FALSE(header) << text;
     EXPECT_EQ(header.error().code(), code) << text << ": " << header.error().what();
+  }
+}
+
+TEST(Npy, OnlyVersionsThatNumpyReads) {
+  for (const char minor : {'\0', '\1'}) {
+    const Bytes bytes = bytes_of(std::string("\x93NUMPY\1", 7) + minor + std::string("\x08\0 \n      ", 10));
+    const auto size = header_size(ByteView(bytes, 0));
+    EXPECT_EQ(size.has_value(), minor == 0);
+    if (!size) {
+      EXPECT_EQ(size.error().code(), Code::bad_version);
+      EXPECT_EQ(size.error().where().offset, 7u);
+    }
   }
 }
 

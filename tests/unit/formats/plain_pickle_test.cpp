@@ -55,10 +55,24 @@ TEST(PlainPickle, NamesThatAFewBytesMakeLongAreBounded) {
   const auto opened = open_file_named("m.pkl", pickle);
   ASSERT_TRUE(opened);
   EXPECT_FALSE(opened->complete);
-  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("names together exceed"), std::string::npos)
+  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("together exceed"), std::string::npos)
       << message_of(opened, Code::limit_exceeded);
   std::size_t bytes = 0;
   for (const MetadataEntry& entry : opened->metadata) bytes += entry.key.size();
+  EXPECT_LT(bytes, std::size_t{20} << 20);
+}
+
+// One long text under many names is shown with each: the same goes for texts.
+TEST(PlainPickle, TextsThatManyNamesShareAreBounded) {
+  constexpr std::uint32_t kLong = 60'000, kNames = 5000;
+  std::string pickle = "\x80\x02X\x60\xea\0\0"s + std::string(kLong, 'a') + "q\0" + "0}("s;
+  for (std::uint32_t i = 0; i < kNames; ++i) pickle += concat("I", i, "\nh") + '\0';
+  const auto opened = open_file_named("m.pkl", pickle + "u.");
+  ASSERT_TRUE(opened);
+  EXPECT_NE(message_of(opened, Code::limit_exceeded).find("together exceed"), std::string::npos);
+  std::size_t bytes = 0;
+  for (const MetadataEntry& entry : opened->metadata) bytes += entry.text.size();
+  EXPECT_GT(bytes, kLong);
   EXPECT_LT(bytes, std::size_t{20} << 20);
 }
 
