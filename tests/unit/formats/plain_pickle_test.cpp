@@ -65,7 +65,7 @@ TEST(PlainPickle, NamesThatAFewBytesMakeLongAreBounded) {
 // One long text under many names is shown with each: the same goes for texts.
 TEST(PlainPickle, TextsThatManyNamesShareAreBounded) {
   constexpr std::uint32_t kLong = 60'000, kNames = 5000;
-  std::string pickle = "\x80\x02X\x60\xea\0\0"s + std::string(kLong, 'a') + "q\0" + "0}("s;
+  std::string pickle = "\x80\x02X\x60\xea\0\0"s + std::string(kLong, 'a') + "q\0"s + "0}(";
   for (std::uint32_t i = 0; i < kNames; ++i) pickle += concat("I", i, "\nh") + '\0';
   const auto opened = open_file_named("m.pkl", pickle + "u.");
   ASSERT_TRUE(opened);
