@@ -200,13 +200,11 @@ Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
 Result<void> list_state(Archive& archive, std::string_view prefix, std::uint64_t& lost_bytes, Checkpoint& checkpoint) {
   ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
   ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
+  const bool script = archive.find("constants.pkl") != nullptr;
+  if (script) checkpoint.format = "torch-script";
+  else if (archive.base == root_of(archive.directory)) tell_strays(archive, checkpoint);
   ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix, .lost_bytes = &lost_bytes}));
-  if (archive.find("constants.pkl") == nullptr) {
-    if (archive.base == root_of(archive.directory)) tell_strays(archive, checkpoint);
-    return {};
-  }
-  checkpoint.format = "torch-script";
-  return list_constants(archive, checkpoint);
+  return script ? list_constants(archive, checkpoint) : Result<void>();
 }
 
 Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::string_view name, const Limits& limits, bool nested,

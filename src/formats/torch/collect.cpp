@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "formats/torch/changes.hpp"
+#include "formats/torch/shared_ids.hpp"
 #include "formats/torch/walker.hpp"
 
 namespace assay::formats::torch {
@@ -27,6 +28,7 @@ Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root
   ASSAY_CHECK(walker.walk(root));
   walker.finish();
   note_changes(checkpoint, pickle);
+  note_shared_ids(checkpoint, pickle);
   return {};
 }
 

@@ -95,6 +95,12 @@ void Reader::take_keys(const Graph& graph, Node list) {
       keys_.push_back(arena_.text(graph.text(item)));
     } else if (const auto number = integer_of(graph, item)) {
       keys_.push_back(arena_.text(decimal(*number)));
+      if (out_.findings.empty()) {
+        Finding finding(Code::odd_header, concat("the list names storage ", *number, " by a number; torch.load refuses that"),
+                        {.offset = graph.offset(item)});
+        finding.severity = Severity::warning;
+        out_.findings.push_back(std::move(finding));
+      }
     } else {
       if (!out_.broken)
         out_.broken = Error(Code::malformed_pickle, "the list of storages holds something that is no key").at(graph.offset(item));

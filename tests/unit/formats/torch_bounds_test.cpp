@@ -99,6 +99,13 @@ TEST(TorchStorages, EachIdKeepsItsOwnClass) {
   EXPECT_EQ(checkpoint->find("i")->dtype, DType::i32);
   EXPECT_EQ(checkpoint->find("f")->storage, checkpoint->find("i")->storage);
   EXPECT_EQ(checkpoint->storages.size(), 1u);
+  // Which torch does not see: it makes F32 of both.
+  ASSERT_NE(finding(*checkpoint, Code::malformed_tensor), nullptr);
+  EXPECT_EQ(finding(*checkpoint, Code::malformed_tensor)->severity, Severity::warning);
+  EXPECT_TRUE(checkpoint->complete);
+  const std::string untyped = tensor_v3({.storage = storage("0", "16", "UntypedStorage")}, "int32");
+  EXPECT_FALSE(open_pickle(dict({{"f", tensor()}, {"i", untyped}}))->findings.has(Code::malformed_tensor));
+  EXPECT_TRUE(open_pickle(dict({{"i", untyped}, {"f", tensor()}}))->findings.has(Code::malformed_tensor));
 }
 
 TEST(TorchStorages, MetaTensorsAreNotDamage) {

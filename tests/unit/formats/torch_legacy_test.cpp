@@ -66,6 +66,27 @@ TEST(TorchLegacy, AViewStartsWhereItsMetadataSays) {
   EXPECT_TRUE(opened->findings.has(Code::out_of_storage));
 }
 
+TEST(TorchLegacy, AViewsKeyThatStandsForTwoPartsIsTold) {
+  const auto id = [](std::string_view key, std::string_view offset) {
+    return View{.storage = legacy_id(key, "4", "(" + text("v") + "L" + std::string(offset) + "L\nL2L\nt"), .size = tuple({"2"})};
+  };
+  const std::string list = keys({"1", "2"}), data = block(4, {1, 2, 3, 4}) + block(4, {5, 6, 7, 8});
+  for (const auto& [other, told] : {std::pair{id("1", "0"), false}, {id("2", "0"), true}, {id("1", "1"), true}}) {
+    const auto opened =
+        open_file_named("m.pt", stream(dict({{"a", tensor(id("1", "0"))}, {"b", tensor(other)}, {"c", tensor(view_of("2"))}}), list, data));
+    ASSERT_TRUE(opened);
+    EXPECT_EQ(opened->findings.has(Code::malformed_tensor), told) << codes_of(*opened);
+    EXPECT_TRUE(opened->complete);
+  }
+}
+
+TEST(TorchLegacy, AListOfNumbersIsTold) {
+  const auto opened = open_file_named("m.pt", stream(dict({{"a", tensor(view_of("1"))}}), "(lI1\na.", block(4, {1, 2, 3, 4})));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(first_value(*opened, "a"), 1);
+  EXPECT_EQ(finding(*opened, Code::odd_header)->severity, Severity::warning);
+}
+
 TEST(TorchLegacy, AKeyThatIsNotListedIsNeverFilled) {
   const std::string object = dict({{"a", tensor(view_of("1"))}, {"b", tensor(view_of("2"))}});
   const auto opened = open_file_named("m.pt", stream(object, keys({"1"}), block(4, {1, 2, 3, 4})));

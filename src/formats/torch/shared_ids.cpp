@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/shared_ids.hpp"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "formats/torch/storage_id.hpp"
+
+namespace assay::formats::torch {
+
+namespace {
+
+/// What a view's key stands for.
+struct Part {
+  std::string_view key;  // of the storage
+  std::uint64_t offset = 0, numel = 0;
+  bool operator==(const Part&) const = default;
+};
+
+class Notes {
+ public:
+  Notes(Checkpoint& checkpoint, const PickleInfo& pickle) : checkpoint_(checkpoint), pickle_(pickle), graph_(*pickle.graph) {}
+
+  void look_at(const pickle::Event& event) {
+    const auto id = read_storage_id(graph_, event.node, checkpoint_.arena());
+    if (!id) return;
+    const std::string_view first = classes_.try_emplace(id->key, id->class_name).first->second;
+    if (first != id->class_name && !id->untyped)
+      tell(event, concat("storage ", quote(id->key, 80), " is named as ", escape(id->class_name, 80), " here and as ", escape(first, 80),
+                         " before; torch.load takes it for that each time"));
+    const Node view = item_at(graph_, item_at(graph_, graph_.item(event.node, 0), 5), 0);
+    if (!id->view_numel || !is_text(kind_of(graph_, view))) return;
+    const Part part{id->key, id->view_offset, *id->view_numel};
+    if (parts_.try_emplace(graph_.text(view), part).first->second != part)
+      tell(event,
+           concat("view ", quote(graph_.text(view), 80), " of a storage stands for another part before; torch.load takes that each time"));
+  }
+
+ private:
+  void tell(const pickle::Event& event, std::string what) {
+    Finding finding(Code::malformed_tensor, std::move(what));
+    finding.severity = Severity::warning;
+    finding.where.member = pickle_.member;
+    if (!pickle_.in_file.empty()) finding.where.offset = event.offset;
+    checkpoint_.add(std::move(finding));
+  }
+
+  Checkpoint& checkpoint_;
+  const PickleInfo& pickle_;
+  const Graph& graph_;
+  std::unordered_map<std::string_view, std::string_view> classes_;  // by key, the first that is named
+  std::unordered_map<std::string_view, Part> parts_;                // by a view's key
+};
+
+}  // namespace
+
+void note_shared_ids(Checkpoint& checkpoint, const PickleInfo& pickle) {
+  if (checkpoint.format != "torch-zip" && checkpoint.format != "torch-legacy") return;
+  Notes notes(checkpoint, pickle);
+  for (const pickle::Event& event : pickle.graph->events())
+    if (event.kind == pickle::EventKind::persistent) notes.look_at(event);
+}
+
+}  // namespace assay::formats::torch
