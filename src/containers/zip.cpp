@@ -379,6 +379,10 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
   if (count != record.entries)
     directory.findings.add(Finding(Code::bad_zip, concat("the end record counts ", record.entries, " members, the directory holds ", count),
                                    {.offset = bytes.offset(i)}, {{"expected", record.entries}, {"found", count}}));
+  else if (i < record.size || (i > record.size && record.prefix == 0 && record.directory == record.offset))
+    directory.findings.add(Finding(
+        Code::bad_zip, concat("the end record says the directory has ", record.size, " bytes, it has ", i, "; torch.load refuses that"),
+        {.offset = record.at}, {{"expected", record.size}, {"found", i}}));
   else if (i != bytes.size())
     directory.findings.add(Finding(
         Code::odd_header, concat(counted(bytes.size() - i, "byte stands", "bytes stand"), " between the directory and its end record"),

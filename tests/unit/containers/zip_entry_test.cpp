@@ -150,6 +150,18 @@ TEST(ZipEntry, WhatTorchTakesOtherwiseIsTold) {
   EXPECT_EQ(read_member(*MemorySource::borrow(bytes), read(bytes)->members[0], 100, {}).error().code(), Code::unsupported_compression);
 }
 
+TEST(ZipEntry, ASizeOfTheDirectoryThatIsTooSmallIsTold) {
+  for (const std::uint64_t less : {0u, 1u, 40u}) {
+    ZipBuilder zip;
+    zip.add("a", noise(10)).add("b", noise(20));
+    const std::size_t size = zip.build().size() - zip.directory_offset - 22;
+    const auto directory = read(zip.build({.directory_size = size - less}));
+    ASSERT_TRUE(directory);
+    EXPECT_EQ(directory->members.size(), 2u);
+    EXPECT_EQ(directory->findings.has(Code::bad_zip), less != 0) << texts(directory->findings);
+  }
+}
+
 TEST(ZipEntry, ADiskThatIsLeftToTheZip64RecordIsAWarning) {
   ZipBuilder zip;
   Bytes bytes = zip.add("a", noise(10)).build({.zip64_end = true});
