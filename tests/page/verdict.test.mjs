@@ -95,6 +95,18 @@ test('also from beside the tensor, where all of it is seen again', async () => {
   assert.deepEqual(await look(({ cursor }) => cursor), { row: 7, col: 11 });
 });
 
+test('the picture is in sight, also where the view was scrolled past it', async () => {
+  await browser.page.setViewportSize({ width: 1280, height: 500 });
+  const scrolled = () => browser.evaluate(() => document.querySelector('assay-root').shadowRoot.querySelector('#view').scrollTop);
+  await browser.evaluate(() => (document.querySelector('assay-root').shadowRoot.querySelector('#view').scrollTop = 400));
+  assert.ok((await scrolled()) > 250);
+  await browser.evaluate(show, 'findings');
+  await browser.page.locator('assay-findings').getByRole('button', { name: 'h.2.v.weight' }).click();
+  await says('assay-tensor', /\[7, 11\] · NaN F32/);
+  await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('#view').scrollTop < 200);
+  await browser.page.setViewportSize({ width: 1280, height: 800 });
+});
+
 test('before the checkup has told where, a NaN is found in the picture', async () => {
   await app((a) => a.lookAt(a.selection.tensor.index, { marks: 7 }));
   await until(browser, () => document.querySelector('assay-root').shadowRoot.querySelector('assay-tensor').look.cursor != null);

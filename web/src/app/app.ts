@@ -183,6 +183,7 @@ export class App extends EventTarget {
       this.notice = null;
       this.other = null;
       this.selection = null;
+      this.goal = null;
       this.view = 'overview';
       this.filter = '';
       this.chosen = null;
@@ -267,8 +268,8 @@ export class App extends EventTarget {
   }
   /** Shows a tensor, at a place in it where that is given. */
   async lookAt(index: number, spot?: Spot): Promise<void> {
-    await this.select(index);
     this.goal = spot === undefined ? null : { tensor: index, spot };
+    if (this.selection?.tensor.index !== index) await this.select(index);
     this.show('tensor');
   }
   async setFilter(text: string): Promise<void> {

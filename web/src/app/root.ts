@@ -39,7 +39,7 @@ export class Root extends AppElement implements Stage {
     this.drawer = '';
   }
   override updated(): void {
-    this.scrolls.arrive(this.app.view);
+    this.scrolls.arrive(this.app.view, this.app.goal !== null);
   }
   override willUpdate(): void {
     this.scrolls.leave(this.app.view, this.app.model);

@@ -31,15 +31,15 @@ export class Scrolls {
     const { scroller } = this;
     if (this.view !== '' && scroller !== null) this.places.set(this.view, scroller.scrollTop);
   }
-  /** After it was. */
-  arrive(view: string): void {
+  /** After it was; `afresh` where something in it is wanted, wherever it was left. */
+  arrive(view: string, afresh: boolean): void {
     if (view === this.view) return;
     this.view = view;
     const { scroller } = this;
     if (scroller === null) return;
     // What was never seen begins at its top, below what is above it on a narrow page.
     const top = scroller === this.panel() ? 0 : (this.panel()?.parentElement?.offsetTop ?? 0);
-    const to = this.places.get(view) ?? Math.min(scroller.scrollTop, top);
+    const to = (afresh ? undefined : this.places.get(view)) ?? Math.min(scroller.scrollTop, top);
     const turn = ++this.restoring;
     let last = -1;
     const step = (left: number) => {

@@ -358,9 +358,10 @@ export class TensorView extends AppElement {
     const turn = ++this.hover;
     const cell = look.cellAt(row, col);
     const element = await look.element(row, col);
-    if (turn !== this.hover) return;
+    const pins = this.look === look && look.cursor?.row === row && look.cursor.col === col;
+    // The pointer may be elsewhere by now; what is pinned stays.
+    if (turn !== this.hover && !pins) return;
     const { tensor, census } = look;
-    look.pointed = element?.value ?? null;
     const parts = [`[${indexOf(tensor.shape, row, col).join(', ')}]`];
     if (element !== null) {
       parts.push(`${short(element.value)}  ${tensor.dtype} ${hexOf(element.code)} = ${bitsOf(element.code, tensor.dtype)}`);
@@ -371,8 +372,12 @@ export class TensorView extends AppElement {
       const w = cell.window;
       parts.push(`cell ${w.row}–${w.row + w.rows - 1}, ${w.col}–${w.col + w.cols - 1}: ${POOLINGS.find(([id]) => id === look.pooling)![1]} ${short(cell.value)}`);
     }
-    this.said = parts.join(' · ');
-    if (look.cursor?.row === row && look.cursor.col === col) this.pinned = this.said;
+    const words = parts.join(' · ');
+    if (pins) this.pinned = words;
+    if (turn === this.hover) {
+      look.pointed = element?.value ?? null;
+      this.said = words;
+    } else this.requestUpdate();
   }
   /** Down to where numbers are read, with an element in the middle; along an axis only, the other one stays where it is. */
   private go(to: { row: number; col: number }, axis?: 0 | 1): void {
@@ -396,8 +401,10 @@ export class TensorView extends AppElement {
     this.app.goal = null;
     const place = await look.placeOf(goal.spot);
     if (this.look !== look) return;
-    if (place !== null) this.go(place);
-    else if (waits) this.app.goal ??= goal;
+    if (place !== null) {
+      this.go(place);
+      this.renderRoot.querySelector('canvas.picture')?.scrollIntoView({ block: 'nearest' });
+    } else if (waits) this.app.goal ??= goal;
     else this.say('what the finding is about is not in the sample that is shown');
   }
   private toggleTable(): void {
