@@ -13,6 +13,11 @@ namespace assay::formats::torch {
 
 namespace {
 
+// Objects, lists and texts may be shared, so what looks at one of them looks at few of its parts; what is listed is counted.
+constexpr std::size_t kAttributes = 64;
+constexpr std::size_t kPathBytes = 4096;
+constexpr std::size_t kTransformBytes = 80;
+
 /// The class of an object, without its module.
 std::string_view class_of(const Graph& graph, Node n) {
   return kind_of(graph, n) == Kind::call ? global_name(graph, graph.callable(n)).name : std::string_view();
@@ -21,10 +26,12 @@ std::string_view class_of(const Graph& graph, Node n) {
 /// An attribute that BUILD set, or the item of a dict that stands for the object; kNoNode when there is none.
 Node attribute(const Graph& graph, Node object, std::string_view name) {
   if (object == kNoNode) return kNoNode;
-  if (graph.kind(object) == Kind::dict) return graph.get(object, name);
+  const auto few = [&](Node dict) { return kind_of(graph, dict) == Kind::dict && graph.pair_count(dict) <= kAttributes; };
+  if (graph.kind(object) == Kind::dict) return few(object) ? graph.get(object, name) : kNoNode;
   Node found = kNoNode;
-  for (const Node state : graph.states(object)) {
-    if (kind_of(graph, state) != Kind::dict) continue;
+  const auto states = graph.states(object);
+  for (const Node state : states.first(std::min(states.size(), kAttributes))) {
+    if (!few(state)) continue;
     const Node value = graph.get(state, name);
     if (value != kNoNode) found = value;
   }
@@ -48,16 +55,22 @@ Result<std::vector<std::uint64_t>> sizes_of(const Graph& graph, Node n, std::str
   return sizes;
 }
 
-Result<void> read_tensor(const Graph& graph, Node n, const Limits& limits, DcpEntry& entry) {
+/// `left` is how many numbers of chunks may still be listed.
+Result<void> read_tensor(const Graph& graph, Node n, const Limits& limits, std::uint64_t& left, DcpEntry& entry) {
   const Node properties = attribute(graph, n, "properties");
   Node dtype = attribute(graph, properties, "dtype");
   if (dtype == kNoNode && properties != kNoNode)
-    for (const Node state : graph.states(properties)) dtype = item_at(graph, state, 0);
+    if (const auto states = graph.states(properties); !states.empty()) dtype = item_at(graph, states.back(), 0);
   const GlobalName name = global_name(graph, dtype);
   entry.dtype = dtype_from_torch(name.name).value_or(DType::unknown);
   entry.dtype_text = name.name;
   ASSAY_TRY(entry.shape, sizes_of(graph, attribute(graph, n, "size"), "size", limits));
   const Node chunks = attribute(graph, n, "chunks");
+  const std::uint64_t numbers = length_of(graph, chunks) * (1 + std::uint64_t{entry.shape.size()});
+  if (numbers > left)
+    return fail(Code::limit_exceeded,
+                concat("with its ", graph.length(chunks), " chunks they are more than a pickle of ", graph.node_count(), " values has"));
+  left -= numbers;
   for (std::size_t i = 0; i < length_of(graph, chunks); ++i) {
     const Node chunk = graph.item(chunks, i);
     DcpBox box;
@@ -75,7 +88,7 @@ std::string transforms_of(const Graph& graph, Node list) {
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(length_of(graph, list), 8); ++i) {
     const Node item = graph.item(list, i);
-    text += concat(text.empty() ? "" : ", ", is_text(kind_of(graph, item)) ? graph.text(item) : std::string_view("?"));
+    text += concat(text.empty() ? "" : ", ", is_text(kind_of(graph, item)) ? graph.text(item).substr(0, kTransformBytes) : "?");
   }
   return text;
 }
@@ -93,6 +106,7 @@ void read_places(const Graph& graph, Node table, const Limits& limits, DcpMetada
     const auto offset = integer_of(graph, attribute(graph, value, "offset")), length = integer_of(graph, attribute(graph, value, "length"));
     if (kind_of(graph, name) != Kind::text || kind_of(graph, path) != Kind::text || !offset || !length || *offset < 0 || *length < 0)
       continue;
+    if (graph.text(path).size() > kPathBytes || graph.text(name).size() > limits.name_bytes) continue;
     DcpPlace place;
     place.file = graph.text(path);
     place.offset = static_cast<std::uint64_t>(*offset);
@@ -169,13 +183,16 @@ Result<DcpMetadata> read_dcp_metadata(const Graph& graph, const Limits& limits) 
   if (!metadata || kind_of(graph, table) != Kind::dict)
     return fail(Code::malformed_pickle, "the object is not the Metadata of a distributed checkpoint");
   DcpMetadata out;
+  std::uint64_t left = std::uint64_t{4} * graph.node_count();  // a chunk is several values, of which tensors of one shape share some
   for (std::size_t i = 0; i < graph.pair_count(table); ++i) {
     const Node value = graph.value(table, i);
     DcpEntry entry;
     entry.name = graph.text(graph.key(table, i));
+    if (entry.name.size() > limits.name_bytes)
+      return fail(Code::limit_exceeded, concat("a name of ", entry.name.size(), " bytes exceeds the limit of ", limits.name_bytes));
     entry.tensor = class_of(graph, value) == "TensorStorageMetadata" || attribute(graph, value, "chunks") != kNoNode;
     if (entry.tensor) {
-      if (auto read = read_tensor(graph, value, limits, entry); !read) entry.fault = std::move(read).error();
+      if (auto read = read_tensor(graph, value, limits, left, entry); !read) entry.fault = std::move(read).error();
     }
     out.entries.push_back(std::move(entry));
   }

@@ -302,6 +302,23 @@ TEST(Dcp, MetadataOfPlainDictsIsUnderstood) {
   EXPECT_EQ(values_of(*opened, "w"), (std::vector<double>{1, 2, 3, 4}));
 }
 
+// A few megabytes would otherwise become gigabytes: every tensor has its own copy of the list of chunks.
+TEST(Dcp, ChunksThatManyTensorsShareAreNotListedForEach) {
+  constexpr int kMany = 3000;
+  const auto text = [](const std::string& t) { return concat("X", static_cast<char>(t.size()), std::string_view("\0\0\0", 3), t); };
+  std::string chunks = "](";
+  for (int i = 0; i < kMany; ++i) chunks += "}(" + text("offsets") + "(I" + std::to_string(i) + "\nt" + text("sizes") + "(I1\ntu";
+  std::string metadata = "\x80\x02}(" + text("state_dict_metadata") + "}(";
+  for (int i = 0; i < kMany; ++i)
+    metadata += text("w" + std::to_string(i)) + "}(" + text("properties") + "}(" + text("dtype") + "ctorch\nfloat32\nu" + text("size") +
+                "(I3000\nt" + text("chunks") + (i == 0 ? chunks + "ep0\n" : "g0\n") + "u";
+  const auto opened = open_files({{".metadata", metadata + "u" + text("storage_data") + "}u."}}, "");
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_EQ(opened->tensors.size(), std::size_t{kMany}) << describe(opened);
+  EXPECT_TRUE(opened->findings.has(Code::limit_exceeded)) << describe(opened);
+  EXPECT_FALSE(opened->complete);
+}
+
 TEST(Dcp, RanksThatAreMissingAreTold) {
   const auto opened = changed("huggingface", {{"shard-00002-model-00001-of-00001.safetensors", "absent"}});
   ASSERT_TRUE(opened) << describe(opened);
