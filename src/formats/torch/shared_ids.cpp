@@ -25,6 +25,9 @@ class Notes {
   void look_at(const pickle::Event& event) {
     const auto id = read_storage_id(graph_, event.node, checkpoint_.arena());
     if (!id) return;
+    const std::size_t items = graph_.length(graph_.item(event.node, 0)), wanted = checkpoint_.format == "torch-zip" ? 5 : 6;
+    if (kind_of(graph_, graph_.item(event.node, 0)) == Kind::tuple && items != wanted)
+      tell(event, concat("the id of storage ", quote(id->key, 80), " has ", items, " items, not ", wanted, "; torch.load refuses that"));
     const std::string_view first = classes_.try_emplace(id->key, id->class_name).first->second;
     if (first != id->class_name && !id->untyped)
       tell(event, concat("storage ", quote(id->key, 80), " is named as ", escape(id->class_name, 80), " here and as ", escape(first, 80),

@@ -364,7 +364,17 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
   const std::uint64_t available = std::min(claimed, storage.nbytes);
   if (!offset) return Error(Code::out_of_storage, concat("storage offset ", spec_.offset, " does not fit 64 bits"));
   spec_.offset = tensor.storage_offset = *offset;
-  if (tensor.numel == 0) return std::nullopt;
+  const auto tell_claim = [&] {
+    if (claimed > storage.nbytes && !entry.told && !source_.compares_sizes() && !source_.is_cut(id.key))
+      tell_sizes(Severity::damage,
+                 concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes,
+                        "; torch.load refuses that"),
+                 entry, storage);
+  };
+  if (tensor.numel == 0) {
+    tell_claim();
+    return std::nullopt;
+  }
 
   const auto last = last_element(tensor);
   const auto end = last ? checked_add(*last, 1) : std::nullopt;
@@ -387,11 +397,7 @@ std::optional<Error> TensorTable::check_bounds(Tensor& tensor, Entry& entry) {
                            : concat("the tensor reaches byte ", needed, " of storage ", quote(id.key), ", which has ", available);
     return Error(lie ? Code::storage_size_mismatch : Code::out_of_storage, std::move(what)).expected_found(needed, available);
   }
-  if (claimed > storage.nbytes && !entry.told && !source_.compares_sizes())
-    tell_sizes(Severity::damage,
-               concat("the pickle claims ", claimed, " bytes of storage ", quote(id.key), ", which has ", storage.nbytes,
-                      "; torch.load refuses that"),
-               entry, storage);
+  tell_claim();
   const std::uint64_t begin = tensor.storage_offset * bits / 8;
   const auto reserved = is_packed(tensor.dtype) ? checked_add(begin, stored_bytes(tensor)) : std::nullopt;
   const std::uint64_t used = reserved ? std::min(std::max(needed, *reserved), available) : needed;

@@ -84,6 +84,8 @@ TEST(TorchStorages, AClaimThatNoTensorNeedsIsDamageToo) {
   EXPECT_TRUE(more->find("w")->readable);
   ASSERT_NE(finding(*more, Code::storage_size_mismatch), nullptr);
   EXPECT_EQ(finding(*more, Code::storage_size_mismatch)->severity, Severity::damage);
+  auto empty = open_pickle(dict({{"w", tensor({.storage = storage("0", "1000"), .size = tuple({"0"})})}}));
+  EXPECT_TRUE(empty->findings.has(Code::storage_size_mismatch));
   auto less = open_pickle(dict({{"w", tensor({.storage = storage("0", "2"), .size = tuple({"2"})})}}));
   ASSERT_TRUE(less);
   EXPECT_EQ(finding(*less, Code::storage_size_mismatch)->severity, Severity::warning);
