@@ -52,7 +52,7 @@ export function unchanged(diff: Document, name: string | undefined): TemplateRes
   if (name === undefined || diff['values_compared'] !== true || (diff['changed'] as Changed[]).some(({ name_a }) => name_a === name)) return nothing;
   const same = isSampled(diff) ? '≈ the same in both, as far as the sample shows' : 'the same in both';
   const only = (diff['only_a'] as string[]).includes(name);
-  return html`<p class="same"><code>${name}</code> is ${only ? 'in A only' : same}. <span class="muted">${only ? 'The picture is that of A.' : 'The picture stands for both.'}</span></p>`;
+  return html`<p><code>${name}</code> is ${only ? 'in A only' : same}. <span class="muted">${only ? 'The picture is that of A.' : 'The picture stands for both.'}</span></p>`;
 }
 
 export function saveChanges(file: string, changed: readonly Changed[]): void {
