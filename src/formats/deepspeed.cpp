@@ -229,7 +229,7 @@ std::uint64_t ModelRank::group_size(std::uint64_t rank, std::size_t group) const
 void ModelRank::list_parameters(Checkpoint& checkpoint, const std::string& prefix) {
   const auto known = std::ranges::find_if(states_, [](const auto& file) { return file != nullptr; });
   const std::size_t groups = known == states_.end() ? 0 : (*known)->groups.size();
-  const std::vector<ZeroGroup> shapes = torch::zero_parameters(*model_);
+  const std::vector<ZeroGroup> shapes = torch::zero_parameters(*model_, checkpoint);
   std::uint64_t through = 0;  // stage 3: in every rank, through its groups
   std::uint64_t steps = 0;
   for (std::size_t g = 0; g < shapes.size(); ++g) {

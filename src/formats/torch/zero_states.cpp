@@ -131,7 +131,7 @@ std::vector<ZeroParameter> zero_shapes(const ZeroFile& model, std::string_view k
   return table == kNoNode ? std::vector<ZeroParameter>() : shapes_of(*model.part.values, table);
 }
 
-std::vector<ZeroGroup> zero_parameters(const ZeroFile& model) {
+std::vector<ZeroGroup> zero_parameters(const ZeroFile& model, Checkpoint& told) {
   std::vector<ZeroGroup> groups;
   const Node list = item_of(model, "param_shapes");
   if (list == kNoNode) return groups;
@@ -140,7 +140,17 @@ std::vector<ZeroGroup> zero_parameters(const ZeroFile& model) {
     groups.push_back({shapes_of(graph, list)});
     return groups;
   }
-  for (std::size_t i = 0; i < graph.length(list); ++i) groups.push_back({shapes_of(graph, graph.item(list, i))});
+  // A parameter has values of its own; groups that share theirs could be any number.
+  std::uint64_t left = graph.node_count();
+  for (std::size_t i = 0; i < graph.length(list); ++i) {
+    const Node group = graph.item(list, i);
+    if (graph.pair_count(group) > left) {
+      told.add(Finding(Code::limit_exceeded, "groups name more parameters than the file has values; not all are listed"));
+      break;
+    }
+    left -= graph.pair_count(group);
+    groups.push_back({shapes_of(graph, group)});
+  }
   return groups;
 }
 

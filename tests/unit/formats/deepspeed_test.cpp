@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeRO folders: every tensor compared with what the published rules give, and folders of which a part is missing.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "unit/formats/formats_testing.hpp"
+#include "unit/formats/torch_builder.hpp"
 #include "unit/formats/torch_values.hpp"
 
 namespace assay::testing {
@@ -115,6 +117,22 @@ TEST(ZeroDamage, ACutFileIsTold) {
       EXPECT_TRUE(!reader || reader->read_f64(0, values)) << tensor.name;
     }
   }
+}
+
+TEST(ZeroDamage, GroupsThatShareTheirParametersAreNotListedWithoutEnd) {
+  std::string shapes = "(d", groups = "(l";
+  for (int i = 0; i < 300; ++i) shapes += test::text("w" + std::to_string(i)) + "(I1\nts";
+  for (int i = 0; i < 300; ++i) groups += i == 0 ? shapes + "p0\na" : "g0\na";
+  const auto model = test::archive_of("(d" + test::text("param_shapes") + groups + "s.").build_torch();
+  Files files = files_of("stage2", true, {{"global_step4/mp_rank_00_model_states.pt", "absent"}});
+  files.push_back({"global_step4/mp_rank_00_model_states.pt", {reinterpret_cast<const char*>(model.data()), model.size()}});
+  const auto opened = open_files(files, "");
+  ASSERT_TRUE(opened) << describe(opened);
+  EXPECT_TRUE(std::ranges::any_of(opened->findings.list(), [](const Finding& finding) {
+    return finding.message == "groups name more parameters than the file has values; not all are listed";
+  })) << describe(*opened);
+  EXPECT_GE(opened->tensors.size(), 300u);
+  EXPECT_LT(opened->tensors.size(), 3000u);
 }
 
 TEST(ZeroFolder, GatheredWeightsBesideItCount) {
