@@ -46,7 +46,7 @@ std::string gguf_words(const ProbeInput& input) {
   // Versions are small numbers: one that is not is of the other byte order.
   const bool swapped = input.head.size() >= 8 && load_le<std::uint16_t>(input.head.data() + 4) == 0;
   const std::string version = swapped ? concat(" v", load_be<std::uint32_t>(input.head.data() + 4), " (big-endian)") : version_at_4(input);
-  return version + ", which this version does not read";
+  return version + ", which this version does not read; llama.cpp's gguf-dump lists what is in it";
 }
 
 // Records that only belong to the next member are passed over.
@@ -89,7 +89,8 @@ constexpr Magic kMagics[] = {
     {0, "\x04\x22\x4d\x18"sv, Code::lz4, "lz4 compressed data"},
     {0, "7z\xbc\xaf\x27\x1c"sv, Code::seven_zip, "7z archive"},
     {0, "Rar!\x1a\x07"sv, Code::rar, "RAR archive"},
-    {0, "PYTORCH1"sv, Code::unsupported_format, "torch preview container from before 1.0, which torch itself no longer reads"},
+    {0, "PYTORCH1"sv, Code::unsupported_format,
+     "torch preview container from before 1.0, which torch itself no longer reads; save it again with a torch of its time"},
     {0, "\x0c\xdb\x3a\x2a"sv, Code::unsupported_format, "Orbax checkpoint of JAX (OCDBT); convert it with orbax"},
     {0, "%PDF-"sv, Code::unsupported_format, "PDF document, not weights"},
     {4, "TFL3"sv, Code::tensorflow, "TensorFlow Lite model"},

@@ -214,8 +214,9 @@ void Opener::list_tensor(const DcpEntry& entry) {
   tensor.shape = checkpoint_.arena().numbers(entry.shape);
   auto wrong = make_storage(entry, tensor);
   // torch counts pairs of 4-bit values; the listing counts values.
-  if (entry.dtype == DType::f4 && !entry.shape.empty() && checked_mul(entry.shape.back(), 2)) {
-    std::vector<std::uint64_t> shape = entry.shape;
+  std::vector<std::uint64_t> shape = entry.shape;
+  if (shape.empty()) shape.push_back(1);
+  if (entry.dtype == DType::f4 && checked_mul(shape.back(), 2)) {
     shape.back() *= 2;
     tensor.shape = checkpoint_.arena().numbers(shape);
     tensor.numel *= 2;

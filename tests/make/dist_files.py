@@ -101,6 +101,16 @@ def load(name, state):
     return state
 
 
+def dtypes_state():
+    """Every dtype that has a chunk; pairs of 4-bit values are one element to torch."""
+    codes = torch.arange(24, dtype=torch.uint8)
+    state = {name: codes.view(getattr(torch, name)) for name in ("float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "int8")}
+    state |= {name: (codes % 100).view(getattr(torch, name)) for name in ("uint16", "int16", "uint32", "int32", "uint64", "int64")}
+    state |= {name: numbers(3, dtype=getattr(torch, name)) for name in ("float64", "complex64", "complex128")}
+    state |= {"bool": codes % 3 == 0, "pairs": codes.reshape(4, 6).view(torch.float4_e2m1fn_x2), "pair": codes[9].view(torch.float4_e2m1fn_x2)}
+    return state
+
+
 def main():
     warnings.simplefilter("ignore")
     shutil.rmtree(OUT, ignore_errors=True)
@@ -111,6 +121,8 @@ def main():
     read = load("train", state)
     torch.testing.assert_close(read["model"], train_state()["model"], rtol=0, atol=0)
     expect("train", read)
+    dcp.save(dtypes_state(), checkpoint_id=str(OUT / "dtypes"), no_dist=True)
+    expect("dtypes", dtypes_state())
     save_sharded("sharded", "torch", 29511)
     save_sharded("safetensors", "safetensors", 29512)
     save_sharded("huggingface", "huggingface", 29513)

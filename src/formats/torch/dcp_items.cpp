@@ -34,9 +34,15 @@ Result<ChunkData> ItemFinder::data_of(const Checkpoint& checkpoint, const Tensor
       if (finding.where.tensor == tensor.name) return wrong(finding.code, finding.message);
     return wrong(Code::malformed_tensor, "the chunk cannot be read");
   }
-  if (tensor.dtype != item_.dtype || !std::ranges::equal(tensor.shape, item_.sizes))
+  // The metadata counts pairs of 4-bit values, as torch does; the item's listing counts values.
+  const bool pairs = item_.dtype == DType::f4;
+  std::vector<std::uint64_t> sizes = item_.sizes;
+  if (pairs && sizes.empty()) sizes.push_back(1);
+  if (pairs) sizes.back() = checked_mul(sizes.back(), 2).value_or(0);
+  if (tensor.dtype != item_.dtype || !std::ranges::equal(tensor.shape, sizes))
     return wrong(Code::size_mismatch, concat("the chunk is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape),
-                                             ", the metadata says ", dtype_name(item_.dtype), ' ', bracketed(item_.sizes)));
+                                             ", the metadata says ", dtype_name(item_.dtype), ' ', bracketed(sizes)));
+  if (pairs && !tensor.contiguous()) return wrong(Code::unsupported, "the chunk's 4-bit values have gaps");
   if (tensor.storage == kNone || tensor.conj || tensor.neg || tensor.quantizer != kNone)
     return wrong(Code::unsupported, "the chunk is no plain tensor");
   const Storage& storage = checkpoint.storages[tensor.storage];
@@ -48,7 +54,7 @@ Result<ChunkData> ItemFinder::data_of(const Checkpoint& checkpoint, const Tensor
     const auto span = bytes.view().span();
     data = {std::make_shared<MemorySource>(std::vector<std::byte>(span.begin(), span.end())), 0, {}};
   }
-  data.offset += tensor.storage_offset * unit;
+  data.offset += pairs ? tensor.storage_offset / 2 : tensor.storage_offset * unit;
   if (!tensor.contiguous()) data.stride.assign(tensor.stride.begin(), tensor.stride.end());
   return data;
 }
