@@ -24,11 +24,12 @@ Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root
   checkpoint.arena().keep(pickle.graph);  // names of metadata and storages point into it
   checkpoint.values = pickle.graph;
   if (root == kNoNode) return {};
+  const std::size_t storages_before = checkpoint.storages.size();
   Walker walker(checkpoint, pickle, storages, limits, prefix);
   ASSAY_CHECK(walker.walk(root));
   walker.finish();
   note_changes(checkpoint, pickle);
-  note_shared_ids(checkpoint, pickle);
+  note_shared_ids(checkpoint, pickle, checkpoint.storages.size() - storages_before);
   return {};
 }
 

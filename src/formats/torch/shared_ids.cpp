@@ -11,6 +11,8 @@ namespace assay::formats::torch {
 
 namespace {
 
+constexpr std::size_t kZipItems = 5, kLegacyItems = 6;  // of a persistent id
+
 /// What a view's key stands for.
 struct Part {
   std::string_view key;  // of the storage
@@ -25,7 +27,8 @@ class Notes {
   void look_at(const pickle::Event& event) {
     const auto id = read_storage_id(graph_, event.node, checkpoint_.arena());
     if (!id) return;
-    const std::size_t items = graph_.length(graph_.item(event.node, 0)), wanted = checkpoint_.format == "torch-zip" ? 5 : 6;
+    const std::size_t items = graph_.length(graph_.item(event.node, 0)),
+                      wanted = checkpoint_.format == "torch-zip" ? kZipItems : kLegacyItems;
     if (kind_of(graph_, graph_.item(event.node, 0)) == Kind::tuple && items != wanted)
       tell(event, concat("the id of storage ", quote(id->key, 80), " has ", items, " items, not ", wanted, "; torch.load refuses that"));
     const std::string_view first = classes_.try_emplace(id->key, id->class_name).first->second;
@@ -56,10 +59,23 @@ class Notes {
   std::unordered_map<std::string_view, Part> parts_;                // by a view's key
 };
 
+/// Whether there is nothing to look at: as many ids as storages, so that each has a key of its own, and none in a length that torch
+/// refuses.
+bool are_plain(const PickleInfo& pickle, std::size_t storages) {
+  std::size_t ids = 0;
+  for (const pickle::Event& event : pickle.graph->events()) {
+    if (event.kind != pickle::EventKind::persistent) continue;
+    if (++ids > storages || length_of(*pickle.graph, pickle.graph->item(event.node, 0)) != kZipItems) return false;
+  }
+  return ids == storages;
+}
+
 }  // namespace
 
-void note_shared_ids(Checkpoint& checkpoint, const PickleInfo& pickle) {
-  if (checkpoint.format != "torch-zip" && checkpoint.format != "torch-legacy") return;
+void note_shared_ids(Checkpoint& checkpoint, const PickleInfo& pickle, std::size_t storages) {
+  const bool zip = checkpoint.format == "torch-zip";
+  if (!zip && checkpoint.format != "torch-legacy") return;
+  if (zip && are_plain(pickle, storages)) return;
   Notes notes(checkpoint, pickle);
   for (const pickle::Event& event : pickle.graph->events())
     if (event.kind == pickle::EventKind::persistent) notes.look_at(event);
