@@ -14,10 +14,15 @@ std::string shell_word(std::string_view text) {
            std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(text);
-  std::string out = text.starts_with('-') ? "./" : "";
-  out += '\'';
-  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
-  return out + "'";
+  const std::string_view front = text.starts_with('-') ? "./" : "", end = "'";
+  const std::string escaped = escape(text);
+  const bool shows = escaped.size() == text.size() + static_cast<std::size_t>(std::ranges::count(text, '\\'));
+  std::string out = concat(front, shows ? "'" : "$'");
+  for (const char c : shows ? text : std::string_view(escaped)) {
+    if (c != '\'') out += c;
+    else out += shows ? "'\\''" : "\\'";
+  }
+  return concat(out, end);
 }
 
 namespace {

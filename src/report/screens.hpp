@@ -35,7 +35,7 @@ void write_tree_screen(Writer& out, const Style& style, std::string_view title, 
 Table stats_table(const Style& style);
 void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const analysis::Stats* stats, const analysis::Sketch& sketch);
 
-/// "model.safetensors" or, where a shell would not take it as it is, 'my model.safetensors'.
+/// "model.safetensors" or, where a shell would not take it as it is, 'my model.safetensors'; $'\x1b.pt' where a terminal would not.
 std::string shell_word(std::string_view text);
 
 }  // namespace assay::report
