@@ -382,7 +382,7 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
   else if (i < record.size || (i > record.size && record.prefix == 0 && record.directory == record.offset))
     directory.findings.add(Finding(
         Code::bad_zip, concat("the end record says the directory has ", record.size, " bytes, it has ", i, "; torch.load refuses that"),
-        {.offset = record.at}, {{"expected", record.size}, {"found", i}}));
+        {.offset = record.at}, {{"expected", record.size}, {"found", std::uint64_t{i}}}));
   else if (i != bytes.size())
     directory.findings.add(Finding(
         Code::odd_header, concat(counted(bytes.size() - i, "byte stands", "bytes stand"), " between the directory and its end record"),

@@ -299,7 +299,8 @@ TEST(ShardSet, IndexesThatAreNoneAreToldByWhatTheyAre) {
   EXPECT_TRUE(opened->complete);
   const auto empty = open_files({{kFirst, shard({"a"})}, {kSecond, shard({"b"})}, {kIndex, index({})}}, "");
   EXPECT_EQ(names_of(empty), (Names{"a", "b"}));
-  EXPECT_EQ(message_of(empty, Code::bad_header), concat("the index '", kIndex, "' cannot be read: the index names no tensors"));
+  EXPECT_EQ(message_of(empty, Code::bad_header),
+            concat("the index '", kIndex, "' cannot be read: the index names no tensors; ", code_hint(Code::bad_header)));
 }
 
 TEST(ShardSet, PathsThatLeaveTheFolderAreRefused) {
