@@ -8,6 +8,7 @@
 #include "analysis/doctor/doctor.hpp"
 #include "analysis/model_config.hpp"
 #include "analysis/moe.hpp"
+#include "analysis/scan/told_imports.hpp"
 #include "analysis/select.hpp"
 #include "analysis/stats_run.hpp"
 #include "analysis/summary.hpp"
@@ -25,6 +26,7 @@
 #include "report/map_report.hpp"
 #include "report/moe_report.hpp"
 #include "report/scan_report.hpp"
+#include "report/screens.hpp"
 #include "report/verify_report.hpp"
 
 using namespace assay;
@@ -131,8 +133,15 @@ Result<analysis::ModelConfig> config_of(Job& job) {
   return config;
 }
 
+/// As the program warns; info does not, since a page has the list of names in what it loads later.
+void warn_of_imports(Job& job) {
+  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? job.state.files->label() : file); };
+  if (auto warning = scan::warn_of_imports(job.findings, path_of)) job.add(*std::move(warning));
+}
+
 Work<void> write_doctor(Job& job) {
   ASSAY_READ_INTO(const auto config, config_of(job));
+  warn_of_imports(job);
   analysis::DoctorOptions options;
   options.sample = job.sample;
   options.watch = [&](std::uint64_t done, std::uint64_t of) { return job.watch.goes_on(done, of); };
@@ -206,6 +215,7 @@ Result<Verification> verify_headers(const Job& job) {
   return Verification{std::move(checks), std::move(found), std::move(pass)};
 }
 void tell_verification(Job& job, const Verification& made, bool contents) {
+  warn_of_imports(job);
   for (const Finding& finding : made.found.list()) job.add(finding);
   report::write_check_keys(job.json, made.checks);
   report::write_member_keys(job.json, job.checkpoint, made.pass.members(), contents);

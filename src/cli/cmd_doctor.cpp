@@ -14,6 +14,7 @@ int run_doctor(Context& context) {
   const auto opened = answer.open();
   if (!opened) return answer.fail(opened.error());
   Checkpoint& checkpoint = **opened;
+  answer.warn_of_imports();
   const auto config = analysis::read_model_config(answer.files(), checkpoint, checkpoint.findings);
   if (!config) return answer.fail(config.error());
 

@@ -22,6 +22,7 @@ int run_info(Context& context) {
     return answer.fail(std::move(opened).error().advise(concat("did you mean assay ", meant, "?")));
   }
   Checkpoint& checkpoint = **opened;
+  answer.warn_of_imports();
   std::vector<Finding> tails;
   if (const auto looked = analysis::suspect_zero_tails(checkpoint, tails); !looked) return answer.fail(looked.error());
   for (Finding& finding : tails) checkpoint.add(std::move(finding));

@@ -257,6 +257,7 @@ int run_verify(Context& context) {
   std::optional<Pass> pass;
   const auto opened = answer.open();
   if (!opened && !answer.has_files()) return answer.fail(opened.error());
+  if (opened) answer.warn_of_imports();
   const auto verified = opened ? verify(context, answer, **opened, checks, pass) : verify_unopened(context, answer, opened.error(), checks);
 
   if (report::JsonWriter* json = answer.json()) {
@@ -264,6 +265,9 @@ int run_verify(Context& context) {
     if (pass) report::write_member_keys(*json, **opened, pass->members(), true);
   } else if (opened ? verified.has_value() : checks.size() > 1) {  // else the error says it all
     report::write_check_screen(context.out, context.style, checks);
+    // No check asks for it, and what is whole is not therefore safe.
+    for (const Finding& finding : answer.findings().list())
+      if (finding.code == Code::dangerous_import) report::write_finding_line(context.out, context.style, answer.naming(), finding);
     if (opened) answer.findings_are_shown();
   }
   if (!verified) return answer.fail(verified.error());

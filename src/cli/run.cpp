@@ -5,12 +5,14 @@
 #include <charconv>
 #include <new>
 
+#include "analysis/scan/told_imports.hpp"
 #include "base/text.hpp"
 #include "bytes/sigbus_native.hpp"
 #include "cli/help.hpp"
 #include "cli/parallel.hpp"
 #include "cli/parse.hpp"
 #include "report/fold.hpp"
+#include "report/screens.hpp"
 
 namespace assay::cli {
 
@@ -58,6 +60,11 @@ Result<Checkpoint*> Answer::open(const Limits& limits) {
   if (!checkpoint) return std::unexpected(std::move(checkpoint).error());
   checkpoint_.emplace(*std::move(checkpoint));
   return &*checkpoint_;
+}
+
+void Answer::warn_of_imports() {
+  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? naming_.label : naming_.path_of(file)); };
+  if (auto warning = scan::warn_of_imports(checkpoint_->findings, path_of)) checkpoint_->add(*std::move(warning));
 }
 
 int Answer::done() {

@@ -81,6 +81,8 @@ class Answer {
   void findings_are_shown() { findings_shown_ = true; }
   /// Errors and findings name their files themselves, by paths that the user can open: for commands about several files.
   void files_are_named() { naming_ = {}; }
+  /// Adds a warning where loading the opened checkpoint would run code. Precondition: open() succeeded.
+  void warn_of_imports();
   /// The answer is there, but not about all of the file.
   void is_incomplete() { incomplete_ = true; }
 

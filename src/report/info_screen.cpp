@@ -236,11 +236,15 @@ void put_cuts(Writer& out, const Style& style, const Naming& naming, const std::
   if (cuts.size() > kMost) put_line(out, style, "", concat("and the ends of ", cuts.size() - kMost, " more files"));
 }
 
-/// A healthy file is looked at; what is wrong with a broken one is told by verify, and what is left of it by tensors.
+/// A healthy file is looked at; what is wrong with a broken one is told by verify, and what is left of it by tensors. Before all else comes
+/// what loading would run.
 std::vector<std::string> next_commands(const Naming& naming, const Checkpoint& checkpoint, const analysis::Summary& summary,
                                        const std::vector<analysis::Cut>& cuts) {
   const std::string file = shell_word(naming.label);
   std::vector<std::string> next;
+  const auto danger = std::ranges::find(checkpoint.findings.list(), Code::dangerous_import, &Finding::code);
+  if (danger != checkpoint.findings.list().end())
+    next.push_back(concat("assay scan ", danger->where.file.empty() ? file : shell_word(naming.path_of(danger->where.file))));
   if (!checkpoint.complete) {
     if (cuts.size() == 1 && !cuts[0].ends_in_zeros)
       next.push_back(concat("curl -L -C - -o ", shell_word(naming.path_of(cuts[0].file)), " URL"));

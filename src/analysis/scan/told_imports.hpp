@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What opening a checkpoint noted of its pickles' imports, held against the scan's list of names. Nothing is read for it: no scan.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "assay/finding.hpp"
+
+namespace assay::scan {
+
+/// A warning where the pickles of an opened checkpoint import names that are known as dangerous, or more foreign names than were noted.
+/// `findings` are those of opening; `path_of` gives a file of them as the user would type it ("" stands for what he named). No warning is
+/// no clean scan: what stands where no loader begins is not looked at.
+std::optional<Finding> warn_of_imports(const Findings& findings, const std::function<std::string(std::string_view)>& path_of);
+
+}  // namespace assay::scan
