@@ -60,16 +60,19 @@ void RawStorages::take(const Graph& graph, std::uint32_t number) {
   if (!between && is_torch_magic(graph)) {
     legacy_ = true;
     legacy_first_ = number;
-    element_size_.clear();
+    claims_.clear();
     return;
   }
   if (!between) return;
   if (number == legacy_first_ + 3) take_object(graph);
   if (number != legacy_first_ + 4) return;
   keys_.clear();
+  numbered_.clear();
   const Node root = graph.root();
-  for (std::size_t i = 0; graph.kind(root) == Kind::list && i < graph.length(root); ++i)
+  for (std::size_t i = 0; graph.kind(root) == Kind::list && i < graph.length(root); ++i) {
     keys_.push_back(key_text(graph, graph.item(root, i)));
+    if (graph.kind(graph.item(root, i)) == Kind::integer && numbered_.empty()) numbered_ = keys_.back();
+  }
   keys_follow_ = true;
 }
 
@@ -79,13 +82,14 @@ void RawStorages::take_object(const Graph& graph) {
     const Node id = graph.item(event.node, 0);
     if (graph.kind(id) == Kind::text) {
       if (const auto storage = read_storage_text(graph.text(id)))
-        element_size_.try_emplace(std::string(storage->key), *storage_element_size(storage->class_name));
+        claims_.try_emplace(std::string(storage->key), Claim{.element_size = *storage_element_size(storage->class_name)});
       continue;
     }
     if (graph.kind(id) != Kind::tuple || graph.length(id) < 5 || graph.text(graph.item(id, 0)) != "storage") continue;
     const auto size = storage_element_size(graph.global(graph.item(id, 1)).name);
+    const Node numel = graph.item(id, 4);
     if (size && graph.text(graph.item(id, 2)).size() <= kMostStorageKey)
-      element_size_.try_emplace(key_text(graph, graph.item(id, 2)), *size);
+      claims_.try_emplace(key_text(graph, graph.item(id, 2)), Claim{*size, graph.kind(numel) == Kind::integer ? graph.integer(numel) : -1});
   }
 }
 
@@ -114,9 +118,10 @@ Result<RawStorages::Step> RawStorages::step_over(const ByteSource& source, std::
 Result<RawStorages::Step> RawStorages::step_storages(const ByteSource& source, std::uint64_t position) const {
   Step step;
   std::uint64_t at = position;
+  if (!numbered_.empty()) step.refusal = concat("storage key ", numbered_, " not found in deserialized_objects");
   for (const std::string& key : keys_) {
-    const auto element = element_size_.find(key);
-    if (element == element_size_.end()) {
+    const auto claim = claims_.find(key);
+    if (claim == claims_.end()) {
       step.broken =
           Error(Code::malformed_pickle, concat("the list of storages names ", quote(key), ", which no tensor refers to")).at(position);
       return step;
@@ -129,7 +134,10 @@ Result<RawStorages::Step> RawStorages::step_storages(const ByteSource& source, s
     ASSAY_CHECK(source.read(at, count_bytes));
     const std::uint64_t count = load_le<std::uint64_t>(count_bytes.data());
     at += 8;
-    const auto bytes = checked_mul(count, element->second);
+    const auto& [element_size, numel] = claim->second;
+    if (numel >= 0 && count != static_cast<std::uint64_t>(numel) && step.refusal.empty())
+      step.refusal = concat("storage has wrong byte size: ", quote(key), " has ", count, " elements, its id says ", numel);
+    const auto bytes = checked_mul(count, element_size);
     if (!bytes || !within(at, *bytes, source.size())) {
       step.broken =
           Error(Code::truncated, concat("storage ", quote(key), " claims ", count, " elements, ", source.size() - at, " bytes are left"))

@@ -23,6 +23,7 @@ class RawStorages {
   struct Step {
     std::uint64_t bytes = 0;
     std::optional<Error> broken;  ///< the bytes cannot be what the pickles say
+    std::string refusal;          ///< why torch does not take them, where they are what others would
   };
   /// How many raw bytes follow the pickle that `take` saw last.
   Result<Step> step_over(const ByteSource& source, std::uint64_t position, std::uint32_t number);
@@ -35,8 +36,13 @@ class RawStorages {
 
   Layout layout_;
   bool legacy_ = false;
-  std::uint32_t legacy_first_ = 0;                     // number of the pickle with the magic
-  std::map<std::string, std::uint64_t> element_size_;  // by storage key
+  std::uint32_t legacy_first_ = 0;  // number of the pickle with the magic
+  struct Claim {
+    std::uint64_t element_size = 0;
+    std::int64_t numel = -1;  // -1 where the id does not say it
+  };
+  std::map<std::string, Claim> claims_;  // by storage key, what the first id says
+  std::string numbered_;                 // a key that the list names by a number, which torch does not find
   std::vector<std::string> keys_;
   bool keys_follow_ = false;
   std::uint64_t tar_count_ = 0;

@@ -225,6 +225,7 @@ Result<void> Scanner::scan_streams(const Piece& piece, Row row, std::uint64_t be
       refuse_legacy(piece, step.broken->what());
       return scan_gap(piece, row, position, "where storages should be", Status::malformed);
     }
+    if (!step.refusal.empty()) refuse_legacy(piece, step.refusal);
     if (step.bytes != 0) {
       ASSAY_CHECK(scan_hidden(piece, row, position));
       position += step.bytes;

@@ -28,6 +28,12 @@ std::string archive(const std::vector<std::pair<std::string, std::string>>& memb
   return text_of(zip.build_torch());
 }
 
+/// torch_object() with the view metadata that ids of the older format have.
+std::string legacy_object() {
+  std::string object = torch_object();
+  return object.insert(object.find("tQ"), "N");
+}
+
 std::vector<Case> pickles() {
   const std::string counter = global("collections", "Counter") + ")R", bytes16(16, '\1');
   return {
@@ -76,6 +82,12 @@ std::vector<Case> pickles() {
       {"legacy of another version", kMagic + proto(2) + "M\xea\x03." + proto(2) + "}." + proto(2) + "]." + proto(2) + "].",
        "Invalid protocol version: 1002"},
       {"legacy that ends", kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}.", "ends after 3 of its 5 pickles"},
+      {"legacy with a storage of another size", legacy_file(legacy_object(), std::string("\3\0\0\0\0\0\0\0", 8) + std::string(12, '\1')),
+       "storage has wrong byte size: '0' has 3 elements, its id says 4"},
+      {"legacy whose list holds numbers",
+       kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}." + legacy_object() + proto(2) + "]K\0a."s + std::string("\4\0\0\0\0\0\0\0", 8) +
+           bytes16,
+       "storage key 0 not found in deserialized_objects"},
       {"legacy with a name that is not on the list", legacy_file(kEvil, ""), "whose module os is blocked"},
   };
 }
