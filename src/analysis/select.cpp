@@ -13,6 +13,7 @@
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "model/naming.hpp"
 
 namespace assay::analysis {
 namespace {
@@ -150,10 +151,11 @@ class FilterParser {
     Kind kind;
     double unit;  // 0: no number; 1: a plain number or a range; else numbers with units
   };
-  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},  {"role", Kind::role, 0},        {"shape", Kind::shape, 0},
-                                  {"file", Kind::file, 0},    {"name", Kind::name, 0},        {"readable", Kind::readable, 0},
-                                  {"ndim", Kind::ndim, 1},    {"layer", Kind::layer, 1},      {"expert", Kind::expert, 1},
-                                  {"size", Kind::size, 1024}, {"params", Kind::params, 1000}, {"numel", Kind::numel, 1000}};
+  static constexpr Key kKeys[] = {{"dtype", Kind::dtype, 0},    {"role", Kind::role, 0},        {"shape", Kind::shape, 0},
+                                  {"file", Kind::file, 0},      {"name", Kind::name, 0},        {"readable", Kind::readable, 0},
+                                  {"ndim", Kind::ndim, 1},      {"layer", Kind::layer, 1},      {"expert", Kind::expert, 1},
+                                  {"size", Kind::size, 1024},   {"params", Kind::params, 1000}, {"numel", Kind::numel, 1000},
+                                  {"section", Kind::section, 0}};
 
   bool skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -163,8 +165,9 @@ class FilterParser {
   static std::unexpected<Error> wrong(std::string_view word, std::string_view why) {
     return fail(
         Error(Code::usage, concat("filter: ", quote(word), " ", why))
-            .advise("words and globs match names; keys: dtype: role: shape: ndim: layer: expert: file: readable: size> params> numel>; "
-                    "space is and, | is or, - is not"));
+            .advise(
+                "words and globs match names; keys: dtype: role: section: shape: ndim: layer: expert: file: readable: size> params> numel>; "
+                "space is and, | is or, - is not"));
   }
 
   /// Up to the next space outside quotes; `quoted` tells where quotes stood at the front.
@@ -194,6 +197,14 @@ class FilterParser {
     return {};
   }
 
+  /// "a OR b", "not a", "(a": no name is meant, where other words stand beside it.
+  bool is_operator(std::string_view word) const {
+    if (word[0] == '(') return true;
+    constexpr std::string_view kOperators[] = {"and", "or", "not", "&&", "&", "!"};
+    return word.size() < text_.size() &&
+           std::ranges::any_of(kOperators, [&](std::string_view known) { return equals_ignoring_case(word, known); });
+  }
+
   Result<void> read_term(Term& term) {
     const std::string_view raw = raw_word();
     if (raw.empty()) return wrong("-", "needs a term behind it");
@@ -202,6 +213,7 @@ class FilterParser {
       term.kind = kind;
       return read_numbers(term, number, ":", number, 1);
     }
+    if (is_operator(raw)) return wrong(raw, "is no operator; in quotes it is a part of names");
     const std::size_t sign = raw[0] == '"' ? std::string_view::npos : raw.find_first_of(":<>=");
     if (sign == std::string_view::npos) return read_words(term, raw, "|");
     const std::string_view name = raw.substr(0, sign);
@@ -219,7 +231,8 @@ class FilterParser {
     if (value.empty()) return wrong(raw, "needs a value");
     if (key->unit > 0) return read_numbers(term, raw, comparison, value, key->unit);
     if (comparison != ":" && comparison != "=") return wrong(raw, "takes : only");
-    if (term.kind == Kind::readable && value != "yes" && value != "no") return wrong(raw, "takes yes or no");
+    if (term.kind == Kind::readable && value != "yes" && value != "true" && value != "no" && value != "false")
+      return wrong(raw, "takes yes or no");
     ASSAY_CHECK(read_words(term, value, term.kind == Kind::shape ? "|" : "|,"));
     if (term.kind == Kind::shape && std::ranges::any_of(term.words, [](const Filter::Word& word) { return !is_shape(word.text); }))
       return wrong(raw, "needs a shape, as in 4096x128, *x128 or [] for scalars");
@@ -328,7 +341,8 @@ bool Filter::holds(const Term& term, const Checkpoint& checkpoint, const Tensor&
       const CheckpointFile* file = checkpoint.file_of(tensor);
       return file != nullptr && any_word(file->name);
     }
-    case Kind::readable: return tensor.readable == (term.words[0].text == "yes");
+    case Kind::readable: return tensor.readable == (term.words[0].text == "yes" || term.words[0].text == "true");
+    case Kind::section: return any_word(model::section_of(checkpoint, tensor));
     case Kind::ndim: return in_bounds(tensor.shape.size());
     case Kind::layer: return in_bounds(layer_of(tensor.name));
     case Kind::expert: return in_bounds(expert_of(tensor.name));

@@ -6,7 +6,7 @@
 //   term    = [ "-" ] ( name | key )       "-" is not
 //   name    = word { "|" word }            any: part of the name, smart case; with * or ? the whole name; "in quotes" as it stands
 //   key     = dtype:bf16,f16  role:attn.q  shape:*,4096  ndim:2  layer:0-7  expert:3  file:*00002*  readable:no
-//             size>1G  params>=10M  numel<100  ndim>2
+//             section:model  size>1G  params>=10M  numel<100  ndim>2
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Filter {
   bool takes_all() const { return groups_.empty(); }
 
  private:
-  enum class Kind : std::uint8_t { name, dtype, role, shape, ndim, layer, expert, file, readable, size, params, numel };
+  enum class Kind : std::uint8_t { name, dtype, role, shape, ndim, layer, expert, file, readable, size, params, numel, section };
   struct Word {
     std::string text;
     bool exact = false;     ///< quoted

@@ -11,6 +11,7 @@
 #include "base/arith.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "cli/process.hpp"
 
 namespace assay::cli {
 
@@ -26,6 +27,11 @@ Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoi
   analysis::Selection selection = analysis::select(checkpoint, order, choice.patterns, filter);
   if (!selection.unmatched.empty()) return fail(analysis::no_such_tensor(checkpoint, selection.unmatched[0]));
   std::vector<std::uint32_t>& rows = selection.tensors;
+  if (rows.empty() && context.options.has("--where")) {
+    Error error = nothing_matches(checkpoint, context.options.text("--where"), !choice.patterns.empty());
+    if (!choice.may_be_empty) return fail(std::move(error));
+    if (context.mode != Mode::json && !context.quiet) write_stderr(concat(error.what(), "\nhint: ", error.hint(), "\n"));
+  }
   const auto& tensors = checkpoint.tensors;
   if (choice.order == "size")
     std::ranges::stable_sort(rows, std::ranges::greater(), [&](std::uint32_t t) { return analysis::tensor_bytes(checkpoint, tensors[t]); });
@@ -39,6 +45,15 @@ Result<std::vector<std::uint32_t>> choose(const Context& context, const Checkpoi
     });
   if (context.options.has("--reverse")) std::ranges::reverse(rows);
   return std::move(rows);
+}
+
+Error nothing_matches(const Checkpoint& checkpoint, std::string_view filter, bool patterns) {
+  Error error(Code::no_such_tensor, concat("no tensor ", patterns ? "of those named " : "", "matches --where ", quote(filter)));
+  // A single word is a part of a name: it may be mistyped.
+  if (!patterns && filter.find_first_of(" :<>=|*?\"") == std::string_view::npos && !filter.starts_with('-'))
+    if (const Error named = analysis::no_such_tensor(checkpoint, filter); named.hint().starts_with("did you mean"))
+      return std::move(error).advise(std::string(named.hint()));
+  return std::move(error).advise("space is and, | is or, - is not; assay help filters tells more, assay tensors FILE lists the names");
 }
 
 Result<const Tensor*> choose_one(const Context& context, const Checkpoint& checkpoint, const std::string& pattern) {
@@ -73,6 +88,13 @@ std::optional<Error> why_unreadable(const Checkpoint& checkpoint, const Tensor& 
     return std::move(std::move(error).of_tensor(tensor.name)).at(storage.offset);
   }
   return std::nullopt;
+}
+
+void keep_only(Checkpoint& checkpoint, const std::vector<std::uint32_t>& rows) {
+  if (rows.size() == checkpoint.tensors.size()) return;
+  std::vector<Tensor> kept;
+  for (const std::uint32_t row : rows) kept.push_back(checkpoint.tensors[row]);
+  checkpoint.tensors = std::move(kept);
 }
 
 void apply_limit(const Context& context, std::vector<std::uint32_t>& rows) {

@@ -11,6 +11,7 @@
 #include "analysis/select.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "cli/choose.hpp"
 #include "cli/draw_heatmap.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
@@ -105,6 +106,8 @@ Result<void> narrow(const Context& context, const Side& a, const Side& b, analys
   ASSAY_TRY(const std::vector<bool> in_b, chosen_of(b.checkpoint, filter, patterns, used));
   for (std::size_t i = 0; i < used.size(); ++i)
     if (!used[i]) return fail(analysis::no_such_tensor(a.checkpoint, patterns[i]));
+  if (context.options.has("--where") && std::ranges::count(in_a, true) + std::ranges::count(in_b, true) == 0)
+    return fail(nothing_matches(a.checkpoint, context.options.text("--where"), !patterns.empty()));
   std::erase_if(matching.pairs, [&](const analysis::TensorPair& pair) { return !in_a[pair.a] && !in_b[pair.b]; });
   std::erase_if(matching.only_a, [&](std::uint32_t t) { return !in_a[t]; });
   std::erase_if(matching.only_b, [&](std::uint32_t t) { return !in_b[t]; });

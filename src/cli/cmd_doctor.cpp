@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "analysis/doctor/doctor.hpp"
 #include "analysis/model_config.hpp"
 #include "base/text.hpp"
+#include "cli/choose.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "report/doctor_report.hpp"
@@ -17,6 +20,10 @@ int run_doctor(Context& context) {
   answer.warn_of_imports();
   const auto config = analysis::read_model_config(answer.files(), checkpoint, checkpoint.findings);
   if (!config) return answer.fail(config.error());
+  const auto rows = choose(context, checkpoint, {.patterns = context.options.words_from(1)});
+  if (!rows) return answer.fail(rows.error());
+  const bool narrowed = rows->size() < checkpoint.tensors.size();
+  keep_only(checkpoint, *rows);
 
   std::vector<Finding> findings;
   analysis::Checkup checkup;
@@ -35,6 +42,10 @@ int run_doctor(Context& context) {
     if (!examined) return answer.fail(examined.error());
     checkup = *examined;
   }
+  // What was not chosen is not missing.
+  constexpr Code kMissing[] = {Code::missing_layer, Code::missing_tensor, Code::missing_tied_weight, Code::missing_scale};
+  if (narrowed)
+    std::erase_if(findings, [&](const Finding& finding) { return std::ranges::find(kMissing, finding.code) != std::end(kMissing); });
   for (Finding& finding : findings) checkpoint.add(std::move(finding));
 
   if (report::JsonWriter* json = answer.json()) {

@@ -18,6 +18,7 @@ int run_tensors(Context& context) {
   if (!opened) return answer.fail(opened.error());
   const Checkpoint& checkpoint = **opened;
   Choice choice{.patterns = context.options.words_from(1),
+                .may_be_empty = true,
                 .order = context.options.text("--sort", context.mode == Mode::text ? "name" : "file")};
   auto rows = choose(context, checkpoint, choice);
   if (!rows) return answer.fail(rows.error());

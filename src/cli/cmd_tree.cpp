@@ -15,13 +15,9 @@ int run_tree(Context& context) {
   const auto opened = answer.open();
   if (!opened) return answer.fail(opened.error());
   Checkpoint& checkpoint = **opened;
-  const auto rows = choose(context, checkpoint, {});
+  const auto rows = choose(context, checkpoint, {.patterns = {}, .may_be_empty = true});
   if (!rows) return answer.fail(rows.error());
-  if (rows->size() < checkpoint.tensors.size()) {
-    std::vector<Tensor> chosen;
-    for (const std::uint32_t row : *rows) chosen.push_back(checkpoint.tensors[row]);
-    checkpoint.tensors = std::move(chosen);
-  }
+  keep_only(checkpoint, *rows);
   const analysis::Summary summary = analysis::summarize(checkpoint);
   const analysis::NameTree tree(checkpoint.tensors);
   const analysis::Outline outline = analysis::outline(checkpoint, summary, tree);

@@ -13,7 +13,9 @@ namespace {
 
 constexpr Argument kFile = {"FILE", Value::path, true, false, "a checkpoint, one of its shards, or a folder"};
 constexpr Argument kPatterns = {"NAME", Value::text, false, true, "a tensor, a front part of names (model.layers.0), or a glob ('*.bias')"};
-constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER", "choose tensors: 'q_proj layer:0-3 role:expert dtype:bf16 size>1M -bias'"};
+constexpr Flag kWhere = {"--where", 'w', Value::text, "FILTER",
+                         "choose tensors: 'q_proj layer:0-3 role:expert dtype:bf16 size>1M -bias'; "
+                         "assay help filters tells all"};
 constexpr Flag kColumns = {"--columns", 'c', Value::text, "LIST",
                            "the columns of the table: name,role,size; a wrong one lists them all. Only for text"};
 constexpr Flag kReverse = {"--reverse", 'r', Value::none, "", "the other way round"};
@@ -198,8 +200,9 @@ constexpr Example kMoeExamples[] = {{"assay moe model/", "layers, routers, dead,
                                     {"assay moe model.safetensors --similar 0.5", "what upcycling left alike"},
                                     {"assay moe model.safetensors --plan 4", "a pruning plan; no file is changed"}};
 
-constexpr Flag kDoctorFlags[] = {kThreads};
+constexpr Flag kDoctorFlags[] = {kWhere, kThreads};
 constexpr Example kDoctorExamples[] = {{"assay doctor model.safetensors", "what is wrong with the values"},
+                                       {"assay doctor model/ --where layer:30-31", "of two layers"},
                                        {"assay doctor model/ --json", "the same for a program; exit 1 when there is a warning"}};
 
 constexpr Flag kVerifyFlags[] = {{"--values", 0, Value::none, "", "look for NaN, infinities and matrices of zeros in the same pass"},
@@ -279,8 +282,9 @@ constexpr Command kCommands[] = {
      kFileOnly, kMoeFlags, kMoeExamples, true, run_moe},
     {"doctor", "", "what is wrong with the values, why it matters, and what to do",
      "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours in values, shapes, "
-     "dtypes or in what they lack, lost and copied tensors. Reads every element once. Exit 1 when there is a warning.",
-     kFileOnly, kDoctorFlags, kDoctorExamples, false, run_doctor},
+     "dtypes or in what they lack, lost and copied tensors. Reads every element once. Of tensors that were chosen, only these "
+     "are read and held beside each other, and nothing counts as missing. Exit 1 when there is a warning.",
+     kFileAndPatterns, kDoctorFlags, kDoctorExamples, false, run_doctor},
     {"verify", "", "is the file whole, and what it should be",
      "Checks structure, that every byte has one owner, the CRC-32 of every zip member, sizes against shapes, local headers, index against "
      "shards, config.json, and SHA-256 where a digest is known: given, or in the name of a Hugging Face cache's file. Reads every byte once "

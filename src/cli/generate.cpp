@@ -238,7 +238,8 @@ void put_markdown_flags(Writer& out, const std::vector<const Flag*>& flags) {
 }
 
 void put_markdown(Writer& out) {
-  out.put("# Commands\n\nMade by `assay --generate markdown` from the table in `src/cli/commands.cpp`.\n");
+  out.put(
+      "# Commands\n\nMade by `assay --generate markdown` from the table in `src/cli/commands.cpp`. What `--where` takes: [filters](filters.md).\n");
   for (const Command& command : commands()) {
     out.put(fmt::format("\n## {}\n\n{}", command.name, command.summary));
     if (!command.alias.empty()) out.put(fmt::format(" (also `{}`)", command.alias));

@@ -18,6 +18,7 @@ namespace assay::cli {
 namespace {
 
 constexpr std::size_t kIndent = 2;
+constexpr std::string_view kFiltersTopic = "filters";
 
 using report::Style;
 using report::Tone;
@@ -101,6 +102,31 @@ void put_paragraph(Writer& out, const Style& style, std::string_view text) {
   }
 }
 
+// What analysis/select.hpp reads; docs/filters.md tells it at length.
+constexpr std::pair<std::string_view, std::string_view> kFilterTerms[] = {
+    {"q_proj", "a part of the name; without a capital letter in any case"},
+    {"*.bias", "with * or ? a glob, for the whole name"},
+    {"\"norm.Weight\"", "in quotes as it stands"},
+    {"a b", "both"},
+    {"a|b c", "either a or b, and c"},
+    {"a b | c d", "a and b, or c and d"},
+    {"-a", "not a"},
+    {"layer:0-7,31", "layers by number, also layer>=30; expert:3 the same of experts"},
+    {"role:attn.q,router", "parts of the model, whatever a family calls them; a wrong one lists them all"},
+    {"dtype:bf16,f8*", "element types"},
+    {"shape:4096x128", "shapes, * for any length: shape:*x128; dimensions: ndim>=2"},
+    {"size>1M", "bytes in units of 1024: > >= < <= : and k M G T; numel<100 and params>=1B in units of 1000"},
+    {"section:model", "model, optimizer, ema, scheduler, callbacks or other, in what training saved"},
+    {"file:*00002*", "the file it is in; readable:no is what is damaged"},
+};
+
+void put_filter_terms(Writer& out, const Style& style, std::string_view title) {
+  put_title(out, style, title);
+  std::vector<Entry> entries;
+  for (const auto& [term, what] : kFilterTerms) entries.push_back({std::string(term), what});
+  put_entries(out, style, entries);
+}
+
 }  // namespace
 
 std::string usage_line(const Command& command) {
@@ -159,6 +185,10 @@ void write_command_help(Writer& out, const Style& style, const Command& command)
     put_title(out, style, "Flags");
     put_flags(out, style, command.flags, {&ndjson_flag(), command.lists ? 1u : 0u});
   }
+  if (find_flag(command, "--where") != nullptr) {
+    out.put('\n');
+    put_filter_terms(out, style, "Filters, for --where");
+  }
   out.put('\n');
   put_title(out, style, "Flags of every command");
   put_flags(out, style, common_flags());
@@ -199,6 +229,10 @@ int run_help(Context& context) {
     return kFine;
   }
   const std::string name = context.options.word(0);
+  if (name == kFiltersTopic) {
+    put_filter_terms(context.out, context.style, "Filters, for --where: one argument of the shell, in quotes");
+    return kFine;
+  }
   if (const Command* command = find_command(name)) {
     write_command_help(context.out, context.style, *command);
     return kFine;

@@ -195,6 +195,17 @@ std::vector<Section> find_sections(const Checkpoint& checkpoint) {
   return found;
 }
 
+std::string_view section_of(const Checkpoint& checkpoint, const Tensor& tensor) {
+  const auto has = [&](Part part) {
+    return std::ranges::find(checkpoint.sections, kPartNames[part], &Section::name) != checkpoint.sections.end();
+  };
+  std::string_view rest = tensor.name;
+  const std::string_view first = take_segment(rest);
+  const Guess found = guess(first, take_segment(rest), first == "state" && has(kOptimizer));
+  // What counts in training checkpoints only is a section where it was counted.
+  return kPartNames[has(found.part) ? found.part : kModel];
+}
+
 std::string without_wrappers(std::string_view name) {
   std::string bare;
   for_each_segment(name, [&](std::string_view segment, std::size_t wrapper) {

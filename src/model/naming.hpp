@@ -15,6 +15,9 @@ namespace assay::model {
 /// checkpoint that is nothing but a state dict. Cost: linear in the names.
 std::vector<Section> find_sections(const Checkpoint& checkpoint);
 
+/// The section that a tensor of an opened checkpoint is counted in. Cost: that of looking at its name.
+std::string_view section_of(const Checkpoint& checkpoint, const Tensor& tensor);
+
 /// The name as the bare model has it: without "module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module." and
 /// "_forward_module.". A "module" counts only at the front, behind "state_dict." or its like, and next to another wrapper.
 std::string without_wrappers(std::string_view name);

@@ -46,6 +46,18 @@ def picture_of(assay):
     return "".join(f"    {line}\n" for line in tree.stdout.splitlines())
 
 
+def commands_of(assay, page, failures):
+    """Each "    $ assay …" prints the lines below it, standard output first. They run in one folder, one after the other."""
+    blocks = re.findall(r"^    \$ (assay .*)\n((?:    (?!\$ ).*\n)*)", page.read_text(), re.M)
+    with tempfile.TemporaryDirectory() as folder:
+        for command, told in blocks:
+            done = subprocess.run(["sh", "-c", command.replace("assay ", f"{assay} --width 100 ", 1)], cwd=folder, capture_output=True, text=True)
+            printed = "".join(f"    {line}\n" for line in (done.stdout + done.stderr).splitlines())
+            if printed != told:
+                failures.append(f"{page.name}: {command} prints\n{printed}")
+    return len(blocks)
+
+
 # Keys whose values have names from the file, or of things, as keys.
 OPEN = {"metadata", "quantiles", "bytes", "advice"}
 ENVELOPE = {"schema", "assay", "path", "complete", "findings", "error"}
@@ -125,6 +137,8 @@ def main(assay):
         if f"`{name}`" not in index:
             failures.append(f"docs/formats/README.md does not name {name}")
     keys = check_keys(assay, failures)
+    if commands_of(assay, ROOT / "docs/filters.md", failures) < 7:
+        failures.append("docs/filters.md shows too few commands")
     readme = (ROOT / "README.md").read_text()
     commands = subprocess.run([assay, "--help"], capture_output=True, text=True, check=True).stdout
     listed = re.findall(r"^  ([a-z]+)(?:, \w+)?  +\S", commands.split("\nCommands\n")[1].split("\n\n")[0], re.M)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "model/naming.hpp"
 #include "names_testing.hpp"
 
 namespace assay::analysis {
@@ -83,8 +84,43 @@ TEST(Filter, MatchesKeys) {
   EXPECT_EQ(held("layer>=1"), "1 2 3");
   EXPECT_EQ(held("expert:3"), "3");
   EXPECT_EQ(held("readable:no"), "4");
+  EXPECT_EQ(held("readable:false"), "4");
+  EXPECT_EQ(held("readable:true"), "0 1 2 3 5");
   EXPECT_EQ(held("file:safetensors"), "0 1 2 3 4 5");
   EXPECT_EQ(held("file:*.pt"), "");
+}
+
+TEST(Filter, MatchesSectionsAsTheyAreCounted) {
+  Checkpoint checkpoint = checkpoint_of({"model.w", "optimizer.state.0.exp_avg", "lr_scheduler.x", "ema.w"});
+  checkpoint.sections = model::find_sections(checkpoint);
+  const auto held_in = [&](std::string_view text) {
+    const Filter filter = *Filter::parse(text);
+    std::string out;
+    for (const Tensor& tensor : checkpoint.tensors)
+      if (filter.match(checkpoint, tensor)) out += concat(out.empty() ? "" : " ", tensor.name);
+    return out;
+  };
+  EXPECT_EQ(held_in("section:model"), "model.w");
+  EXPECT_EQ(held_in("section:optimizer,ema"), "optimizer.state.0.exp_avg ema.w");
+  EXPECT_EQ(held_in("section:scheduler"), "lr_scheduler.x");
+  EXPECT_EQ(held_in("-section:model -section:optimizer"), "lr_scheduler.x ema.w");
+  // In a state dict alone a scheduler is a part of the model.
+  checkpoint = checkpoint_of({"net.w", "sched.w"});
+  checkpoint.tensors[0].name = "w";
+  checkpoint.sections = model::find_sections(checkpoint);
+  EXPECT_EQ(held_in("section:model"), "w sched.w");
+}
+
+TEST(Filter, TakesNoOperatorsOfOtherLanguages) {
+  for (const char* text : {"v_proj OR q_proj", "not bias", "a and b", "a && b", "(v_proj", "(a | b) c", "! a"}) {
+    const auto filter = Filter::parse(text);
+    ASSERT_FALSE(filter) << text;
+    EXPECT_NE(filter.error().what().find("is no operator"), std::string::npos) << filter.error().what();
+    EXPECT_NE(filter.error().hint().find("space is and, | is or, - is not"), std::string::npos);
+  }
+  EXPECT_EQ(held("or"), "") << "alone it is a word";
+  EXPECT_EQ(held("\"or\" proj"), "");
+  EXPECT_EQ(held("not_there | step"), "5");
 }
 
 TEST(Filter, ComparesNumbersWithUnits) {
