@@ -12,6 +12,7 @@
 #include "base/endian.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "containers/download.hpp"
 #include "containers/zip_layout.hpp"
 
 namespace assay::zip {
@@ -64,6 +65,7 @@ struct EndRecord {
   std::optional<std::uint64_t> wide_claimed;  // where the ZIP64 locator says that record is
   Leads leads = Leads::nowhere;
   bool follows_another = false;  // archive, which ends where this one starts
+  bool begins_again = false;     // with the file's first bytes
   Findings findings;
 };
 
@@ -222,10 +224,21 @@ Result<bool> any_before(const EndRecord& record, const Tail& tail, std::uint64_t
   return false;
 }
 
+/// True when the bytes in front are this archive's own first ones: a download that started over.
+Result<bool> is_begun_again(const EndRecord& record, const Tail& tail) {
+  constexpr std::uint64_t kCompared = 4096;
+  const std::uint64_t n = std::min({record.prefix, record.at - record.prefix, kCompared});
+  ASSAY_TRY(const ByteBlock front, tail.at(0, n));
+  ASSAY_TRY(const ByteBlock own, tail.at(record.prefix, n));
+  return front.view().text() == own.view().text();
+}
+
 /// True when the archive lies within another one that lost its end, as a member (it starts where the data of a local header does) or
-/// deeper (the file starts as an archive, and no end record stands between that one and this). Sets follows_another when one does.
+/// deeper (the file starts as an archive, and no end record stands between that one and this). Sets follows_another and begins_again.
 Result<bool> is_inside_another(EndRecord& record, const Tail& tail) {
   if (record.prefix == 0) return false;
+  ASSAY_TRY(record.begins_again, is_begun_again(record, tail));
+  if (record.begins_again) return false;
   ASSAY_TRY(const bool member, any_before(record, tail, kLongestLocalHeader, kLocalHeaderSize, [](const std::byte* p, std::size_t left) {
               const LocalHeader local = parse_local_header(p);
               return local.signature == kLocalHeader && left == kLocalHeaderSize + local.name_size + local.extra_size;
@@ -309,15 +322,16 @@ void tell_surroundings(Directory& directory, const EndRecord& record, const std:
 }
 
 /// Bytes in front: those the offsets were moved by, or those no member reaches down to.
-void tell_prefix(Directory& directory, std::uint64_t shift) {
+void tell_prefix(Directory& directory, std::uint64_t shift, bool begins_again) {
   std::uint64_t first = directory.members.empty() ? directory.prefix : directory.directory_offset;
   for (const Member& member : directory.members) first = std::min(first, member.header_offset);
   directory.prefix = std::max(shift, first);
+  directory.moved = shift != 0;
   if (directory.prefix == 0) return;
-  directory.findings.add(Finding(Code::leading_bytes,
-                                 concat(counted(directory.prefix, "byte stands", "bytes stand"), " before the archive",
-                                        shift != 0 ? "; its offsets are moved by as many, which torch would not do" : ""),
-                                 {.offset = 0, .length = directory.prefix}));
+  std::string what = begins_again ? words_of_restart(directory.prefix)
+                                  : concat(counted(directory.prefix, "byte stands", "bytes stand"), " before the archive",
+                                           shift != 0 ? "; its offsets are moved by as many, which torch would not do" : "");
+  directory.findings.add(Finding(Code::leading_bytes, std::move(what), {.offset = 0, .length = directory.prefix}));
 }
 
 /// Moves `i` from what is no entry to the next that looks like one, so that a damaged entry does not hide those behind it.
@@ -399,7 +413,7 @@ Result<Directory> read_from(const EndRecord& record, const std::vector<EndRecord
   for (const Finding& finding : record.findings.list()) directory.findings.add(finding);
   tell_surroundings(directory, record, records, source.size());
   ASSAY_CHECK(read_entries(directory, record, source, limits));
-  tell_prefix(directory, record.prefix);
+  tell_prefix(directory, record.prefix, record.begins_again);
   check_ranges(directory);
   DirectoryReader::index(directory);
   return directory;

@@ -45,6 +45,7 @@ class Directory {
  public:
   std::vector<Member> members;
   std::uint64_t prefix = 0;            ///< bytes before the archive starts
+  bool moved = false;                  ///< by bytes that its own offsets do not know of
   std::uint64_t directory_offset = 0;  ///< absolute; of the lost directory: the file's end
   std::uint64_t entries_end = 0;       ///< just behind the last entry that was read, absolute; the file's end where salvaged
   std::uint64_t records_offset = 0;    ///< of the end records: the ZIP64 one where there is one, absolute

@@ -7,6 +7,7 @@
 #include "base/arith.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
+#include "containers/download.hpp"
 #include "formats/cut_file.hpp"
 
 namespace assay::formats::safetensors {
@@ -234,11 +235,10 @@ void Layout::report_restart(std::uint64_t again) {
     tensor.readable = false;
     ++lost;
   }
-  Finding finding(Code::trailing_bytes,
-                  concat("the file begins again at byte ", grouped(again), ": a download that started over was put behind what was there; ",
-                         lost, " of ", counted(tensors_.size(), "tensor holds", "tensors hold"), " what is not its own. The last ",
-                         grouped(end()), " bytes may be the whole file: tail -c ", end()),
-                  Where{.offset = again, .length = end()}, std::vector<Fact>{{"tensors_cut", lost}});
+  Finding finding(
+      Code::trailing_bytes,
+      concat(words_of_restart(again), "; ", lost, " of ", counted(tensors_.size(), "tensor holds", "tensors hold"), " what is not its own"),
+      Where{.offset = again, .length = end()}, std::vector<Fact>{{"tensors_cut", lost}});
   finding.severity = Severity::damage;
   findings_.add(std::move(finding));
 }

@@ -226,6 +226,7 @@ Result<std::optional<std::string>> weights_only_refuses_archive(const ByteSource
   ASSAY_TRY(const ByteBlock head, source.fetch(0, std::min<std::uint64_t>(source.size(), 4)));
   if (head.view().text() != std::string_view("PK\3\4", 4))
     return "the file does not start as an archive, so torch takes it for a pickle from its first byte on";
+  if (directory.moved) return "the archive's directory is not where its end record says";
   if (directory.find(concat(folder, "constants.pkl")) != nullptr)
     return "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``";
   ASSAY_TRY(auto version, small_member(source, directory, concat(folder, ".data/version"), limits));

@@ -107,6 +107,16 @@ Check check_sizes(const Checkpoint& checkpoint) {
   return check;
 }
 
+/// What the headers say of bytes that belong to nothing; else how many they are and where.
+std::string words_of(const Checkpoint& checkpoint, const model::ByteMap& map, const model::Part& part, bool several) {
+  for (const Finding& finding : checkpoint.findings.list())
+    if (owner_of(finding) == kBytes && finding.where.offset == part.offset && finding.where.length == part.length &&
+        (!several || finding.where.file == map.file))
+      return with_file(finding);
+  return concat(several ? concat(quote(map.file), ": ") : std::string(), counted(part.length, "byte", "bytes"), " at ", hex(part.offset),
+                part.length == 1 ? " belongs" : " belong", " to nothing (", part_kind_name(part.kind), ")");
+}
+
 Check check_bytes(const Checkpoint& checkpoint, std::span<const model::ByteMap> maps) {
   Check check{.name = std::string(kBytes)};
   std::uint64_t size = 0;
@@ -117,9 +127,7 @@ Check check_bytes(const Checkpoint& checkpoint, std::span<const model::ByteMap> 
     size += map.size;
     const std::string file = several ? concat(quote(map.file), ": ") : std::string();
     for (const model::Part& part : map.parts)
-      if (model::is_unowned(part.kind))
-        wrong(check, concat(file, counted(part.length, "byte", "bytes"), " at ", hex(part.offset),
-                            part.length == 1 ? " belongs" : " belong", " to nothing (", part_kind_name(part.kind), ")"));
+      if (model::is_unowned(part.kind)) wrong(check, words_of(checkpoint, map, part, several));
     for (const model::Overlap& overlap : map.overlaps)
       wrong(check, concat(file, counted(overlap.length, "byte", "bytes"), " at ", hex(overlap.offset),
                           overlap.length == 1 ? " belongs" : " belong", " to ", quote(overlap.a), " and to ", quote(overlap.b)));

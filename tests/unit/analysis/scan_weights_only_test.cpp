@@ -76,6 +76,8 @@ std::vector<Case> pickles() {
       {"another byte order",
        archive({{"a/data.pkl", torch_object()}, {"a/data/0", bytes16}, {"a/version", "3"}, {"a/byteorder", "middle"}}),
        "Unknown endianness type: middle"},
+      {"a download that started over", torch_text(torch_object()).substr(0, 200) + torch_text(torch_object()),
+       "not where its end record says"},
       {"bytes before the archive", std::string(64, '\0') + torch_text(torch_object()), "does not start as an archive"},
       {"a plain pickle", kBenign, "Invalid magic number"},
       {"legacy", kMagic + proto(2) + "M\xe9\x03." + proto(2) + "}." + proto(2) + "]." + proto(2) + "].", ""},

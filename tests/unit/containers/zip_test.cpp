@@ -2,6 +2,7 @@
 // Directories as torch and others write them, and what may stand around them.
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "containers/zip.hpp"
 #include "zip_helpers.hpp"
 
@@ -270,6 +271,21 @@ TEST(ZipPrefix, OfTwoArchivesTheLastIsListed) {
   EXPECT_EQ(content(bytes, directory->members[0]), noise(9));
   EXPECT_TRUE(directory->findings.has(Code::leading_bytes));
   EXPECT_TRUE(directory->findings.has(Code::ambiguous_archive));
+}
+
+TEST(ZipPrefix, ADownloadThatStartedOverIsListedFromItsSecondBeginning) {
+  const Bytes whole = torch_archive().build_torch();
+  for (const std::size_t cut : {std::size_t{40}, whole.size() / 2, whole.size() - 10}) {
+    const Bytes bytes = joined(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut)), whole);
+    const auto directory = read(bytes);
+    ASSERT_TRUE(directory);
+    EXPECT_FALSE(directory->salvaged);
+    EXPECT_EQ(directory->prefix, cut);
+    EXPECT_EQ(directory->members.size(), 5u);
+    EXPECT_EQ(content(bytes, directory->members[2]), noise(400, 2));
+    ASSERT_TRUE(directory->findings.has(Code::leading_bytes));
+    EXPECT_NE(texts(directory->findings).find(concat("tail -c +", cut + 1, " ")), std::string::npos) << texts(directory->findings);
+  }
 }
 
 TEST(ZipPrefix, AnArchiveFarInFrontIsToldToo) {
