@@ -14,8 +14,8 @@ namespace assay::formats::torch {
 
 namespace {
 
-constexpr std::uint64_t kFreeVisits = 100'000;  // allowance for shared containers, beyond the graph's own size
-constexpr std::uint64_t kBytesPerVisit = 16;    // bytes that cost as much to look at as a visit
+constexpr std::uint64_t kFreeVisits = 20'000;  // allowance for shared containers, beyond the graph's own size
+constexpr std::uint64_t kBytesPerVisit = 16;   // bytes that cost as much to look at as a visit
 // All names and keys together: what few bytes of a file name over and over must not cost much more than they do.
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20, kFreeNameBytes = std::uint64_t{16} << 20, kNameBytesPerByte = 16;
 constexpr std::uint64_t kFreeWork = std::uint64_t{64} << 20, kWorkPerByte = 16;

@@ -256,5 +256,16 @@ TEST(TorchWalk, AccessoriesOfTensors) {
   EXPECT_EQ(metadata(*checkpoint, "jit.size")->text, "[2, 2]");
 }
 
+// A tensor in two of each of forty lists within each other: a billion names from a few hundred bytes.
+TEST(TorchWalk, NamesThatSharedListsMakeAreBounded) {
+  std::string pickle = tensor() + "p0\n0";
+  for (int i = 0; i < 40; ++i) pickle += "(lg" + std::to_string(i) + "\nag" + std::to_string(i) + "\nap" + std::to_string(i + 1) + "\n0";
+  auto checkpoint = open_pickle(pickle + "g40\n");
+  ASSERT_TRUE(checkpoint);
+  EXPECT_TRUE(checkpoint->findings.has(Code::limit_exceeded)) << codes_of(*checkpoint);
+  EXPECT_GT(checkpoint->tensors.size(), 1000u);
+  EXPECT_LT(checkpoint->tensors.size(), 25'000u);
+}
+
 }  // namespace
 }  // namespace assay::test
