@@ -10,6 +10,7 @@
 #include "bytes/sigbus_native.hpp"
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
+#include "cli/scan_flags.hpp"
 #include "report/scan_report.hpp"
 
 namespace assay::cli {
@@ -34,7 +35,7 @@ Found not_scanned(std::string path, Code code, std::string what) {
 /// The files to scan, those below folders in name order. What cannot be looked at is in the list with its reason.
 class Collector {
  public:
-  explicit Collector(std::vector<std::string> excluded) : excluded_(std::move(excluded)) {}
+  explicit Collector(Exclusions& exclusions) : exclusions_(exclusions) {}
   void take(const std::string& word) {
     std::error_code failure;
     const fs::file_status status = fs::status(word, failure);
@@ -64,7 +65,8 @@ class Collector {
       std::vector<fs::path> below;
       for (; entry != fs::directory_iterator(); entry.increment(failure)) {
         if (failure) break;
-        if (is_excluded(top, entry->path())) ++excluded_count_;
+        std::error_code unknown;
+        if (exclusions_.leave_out(top, entry->path(), entry->is_directory(unknown))) ++excluded_count_;
         else take_entry(*entry, below);
       }
       if (failure)
@@ -73,13 +75,6 @@ class Collector {
       folders.insert(folders.end(), below.begin(), below.end());
     }
     std::ranges::stable_sort(files_, [](const Found& a, const Found& b) { return natural_less(a.path, b.path); });
-  }
-
-  /// By its own name, or by its path below the folder that was named.
-  bool is_excluded(const fs::path& top, const fs::path& path) const {
-    if (excluded_.empty()) return false;
-    const std::string name = path.filename().string(), below = path.lexically_relative(top).generic_string();
-    return std::ranges::any_of(excluded_, [&](const std::string& glob) { return glob_match(glob, name) || glob_match(glob, below); });
   }
 
   void take_entry(const fs::directory_entry& entry, std::vector<fs::path>& below) {
@@ -102,7 +97,7 @@ class Collector {
 
   std::vector<Found> files_;
   std::vector<std::string> left_out_;
-  std::vector<std::string> excluded_;
+  Exclusions& exclusions_;
   std::uint64_t excluded_count_ = 0;
 };
 
@@ -153,6 +148,18 @@ void gather(Findings& all, const std::vector<ScannedFile>& files, bool several) 
   }
 }
 
+/// Flags that did nothing are told at once, and in the document.
+void tell_flags(Context& context, Answer& answer, const Exclusions& exclusions, const AllowedNames& allowed) {
+  if (interrupted()) return;
+  std::vector<Finding> warnings = exclusions.without_effect();
+  std::ranges::move(allowed.without_effect(), std::back_inserter(warnings));
+  context.out.flush();
+  report::Writer talk;
+  for (const Finding& warning : warnings) report::write_finding_line(talk, context.talk_style, answer.naming(), warning);
+  if (!context.quiet) write_stderr(talk.text());
+  for (Finding& warning : warnings) answer.findings().add(std::move(warning));
+}
+
 /// The report without all else.
 scan::Report findings_of(scan::Report report) {
   scan::Report lean;
@@ -174,7 +181,7 @@ void note_left_out(Findings& findings, const Collector& collector) {
 
 void write_document(report::JsonWriter& json, const report::ScanSummary& summary, const std::vector<ScannedFile>& files, bool several) {
   if (!several) return report::write_scan_keys(json, files[0].report);
-  json.key("verdict").text(scan::verdict_name(summary.verdict));
+  report::write_verdict(json, summary.verdict, summary.unread);
   json.key("status").text(scan::status_name(summary.status));
   json.key("files").begin_array();
   for (const ScannedFile& file : files) report::write_scanned_file(json, file);
@@ -191,14 +198,19 @@ void write_list(report::Writer& out, const report::ScanList& list, const Collect
 
 int run_scan(Context& context) {
   Answer answer(context);
-  Collector collector(context.options.texts("--exclude"));
+  if (context.options.has("--sarif") && context.mode != Mode::text)
+    return answer.fail(Error(Code::usage, "--sarif is a document of its own: give it without --json and --ndjson"));
+  Exclusions exclusions(context.options.texts("--exclude"));
+  AllowedNames allowed(context.options.texts("--allow"));
+  Collector collector(exclusions);
   for (const std::string& word : context.options.words()) collector.take(word);
   std::vector<Found> found = collector.files();
   if (found.empty())
-    return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'')));
+    return answer.fail(Error(Code::no_such_file, concat("there are no files in '", escape(context.options.word(0)), '\'',
+                                                        collector.excluded() > 0 ? " but what --exclude leaves out" : "")));
   std::error_code failure;
   const bool several = context.options.words().size() != 1 || found.size() != 1 || fs::is_directory(context.options.word(0), failure);
-  const bool sarif = context.options.has("--sarif"), ndjson = !sarif && context.mode == Mode::ndjson;
+  const bool sarif = context.options.has("--sarif"), ndjson = context.mode == Mode::ndjson;
   const bool listed =
       context.mode == Mode::text && !sarif && (found.size() != 1 || !collector.left_out().empty() || collector.excluded() > 0);
   note_left_out(answer.findings(), collector);
@@ -209,6 +221,7 @@ int run_scan(Context& context) {
   std::vector<ScannedFile> kept;  // where the answer begins with what only the end tells
   scan_all(context, found, [&](ScannedFile&& file) {
     summary.add(file);
+    allowed.take(file.report);
     if (listed) return list.add(file);
     if (ndjson) {
       report::JsonWriter line(context.out);
@@ -219,6 +232,7 @@ int run_scan(Context& context) {
   });
   gather(answer.findings(), kept, several);
   if (summary.status != scan::Status::complete) answer.is_incomplete();
+  tell_flags(context, answer, exclusions, allowed);
   if (sarif) {
     report::write_sarif(context.out, kept);
   } else if (listed) {

@@ -160,11 +160,11 @@ constexpr Argument kScanArguments[] = {{"FILE", Value::path, true, true, "files 
 constexpr Flag kScanFlags[] = {
     {"--allow", 0, Value::text, "NAME", "take this name for harmless: my.module.Class; may be given often"},
     {"--exclude", 0, Value::text, "GLOB",
-     "leave out files and folders below a folder whose name or path below it is like this: '*.log', 'old/*'; may be given often"},
-    {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead"},
+     "leave out files and folders below a folder whose name or path is like this: '*.log', 'old/', 'models/old/*'; may be given often"},
+    {"--sarif", 0, Value::none, "", "a SARIF 2.1.0 log of the findings instead; not with --json or --ndjson"},
     kThreads};
 constexpr Example kScanExamples[] = {{"assay scan model.pt", "what would run if it were loaded"},
-                                     {"assay scan ~/models", "every file below a folder, one line each"},
+                                     {"assay scan ~/models", "every file below a folder: a line for each that is not OK; -v lists all"},
                                      {"assay scan model.pt --allow my.module.Config", "names that you know"},
                                      {"assay scan models/ --sarif > scan.sarif", "for tools that collect findings"}};
 
@@ -266,7 +266,8 @@ constexpr Command kCommands[] = {
     {"scan", "", "what would run if a file were loaded",
      "Finds pickles wherever they are, in archives of any depth, and tells which names they import and what they would call; nothing is run. "
      "Exit 0 only where everything was looked at and every name is known to be harmless, 1 for dangerous or unknown names, 2 where "
-     "something is malformed or could not be looked at. Never reads the bytes of tensors.",
+     "something is malformed or could not be looked at. Of several files those that are not OK are listed, with -v all. Never reads the "
+     "bytes of tensors.",
      kScanArguments, kScanFlags, kScanExamples, true, run_scan},
     {"map", "", "where in the file everything is, byte by byte",
      "Every byte has one owner: headers, directories, members, tensors, padding; what has none is shown as such, and so are bytes that two "

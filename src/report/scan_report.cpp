@@ -66,10 +66,19 @@ void write_weights_only(JsonWriter& json, const WeightsOnly& answer) {
 void ScanSummary::add(const ScannedFile& file) {
   verdict = std::max(verdict, file.report.verdict);
   status = std::max(status, file.error ? Status::incomplete : file.report.status);
+  unread |= file.error.has_value();
 }
 
-void write_scan_keys(JsonWriter& json, const Report& report) {
-  json.key("verdict").text(scan::verdict_name(report.verdict));
+void write_verdict(JsonWriter& json, Verdict verdict, bool unread) {
+  json.key("verdict");
+  if (unread && verdict == Verdict::clean) json.null();
+  else json.text(scan::verdict_name(verdict));
+}
+
+namespace {
+
+void write_keys(JsonWriter& json, const Report& report, bool unread) {
+  write_verdict(json, report.verdict, unread);
   json.key("status").text(scan::status_name(report.status));
   json.key("imports").begin_array();
   for (const scan::Import& import : report.imports) write_import(json, import);
@@ -97,10 +106,14 @@ void write_scan_keys(JsonWriter& json, const Report& report) {
   json.key("pickle_bytes").integer(report.pickle_bytes);
 }
 
+}  // namespace
+
+void write_scan_keys(JsonWriter& json, const Report& report) { write_keys(json, report, false); }
+
 void write_scanned_file(JsonWriter& json, const ScannedFile& file) {
   json.begin_object();
   json.key("path").text(file.path);
-  write_scan_keys(json, file.report);
+  write_keys(json, file.report, file.error.has_value());
   json.key("findings").begin_array();
   for (const Finding& finding : file.report.findings.list()) write_finding(json, finding);
   json.end_array();
@@ -115,7 +128,8 @@ void write_scanned_file(JsonWriter& json, const ScannedFile& file) {
 
 namespace {
 
-constexpr std::string_view kLevels[] = {"note", "warning", "error", "error"};
+/// By severity. What could not be looked at, or is broken, is not told as loudly as what would run.
+constexpr std::string_view kLevels[] = {"note", "warning", "warning", "error"};
 
 /// A path as the reference part of a URI.
 std::string uri_of(std::string_view path) {
@@ -221,13 +235,19 @@ void write_sarif(Writer& out, std::span<const ScannedFile> files) {
   json.end_array();
   json.end_object();
   json.end_object();
+  const bool all_read = std::ranges::none_of(files, [](const ScannedFile& file) { return file.error.has_value(); });
+  json.key("invocations").begin_array();
+  json.begin_object();
+  json.key("executionSuccessful").boolean(all_read);
+  json.end_object();
+  json.end_array();
   json.key("columnKind").text("utf16CodeUnits");
   json.key("results").begin_array();
   for (const ScannedFile& file : files) {
     for (const Finding& finding : file.report.findings.list())
       write_result(json, file.path, code_name(finding.code), kLevels[static_cast<std::size_t>(finding.severity)], finding.message,
                    finding.where);
-    if (file.error) write_result(json, file.path, code_name(file.error->code()), "error", file.error->what(), file.error->where());
+    if (file.error) write_result(json, file.path, code_name(file.error->code()), "warning", file.error->what(), file.error->where());
   }
   json.end_array();
   json.end_object();

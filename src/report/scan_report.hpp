@@ -27,9 +27,12 @@ struct ScannedFile {
 struct ScanSummary {
   scan::Verdict verdict = scan::Verdict::clean;
   scan::Status status = scan::Status::complete;
+  bool unread = false;  ///< some file could not be read
   void add(const ScannedFile& file);
 };
 
+/// The key "verdict": null in place of clean where there are `unread` files: nobody may take them for clean.
+void write_verdict(JsonWriter& json, scan::Verdict verdict, bool unread);
 /// The own keys of `scan` for one file: verdict, status, imports[], calls[], weights_only{}, members[], …
 void write_scan_keys(JsonWriter& json, const scan::Report& report);
 /// One file as an object, with its path, findings and error.
@@ -53,7 +56,7 @@ class ScanList {
   std::vector<std::uint64_t> counts_;  // by tag
 };
 
-/// A SARIF log of all findings. Nothing else of the files is looked at.
+/// A SARIF log of all findings. Nothing else of the files is looked at. Files that could not be read are warnings, and the run no success.
 void write_sarif(Writer& out, std::span<const ScannedFile> files);
 
 }  // namespace assay::report

@@ -68,6 +68,19 @@ std::string in_member(const Finding& finding) {
   return concat(escape(member, kLongestName), std::ranges::find(kVerbs, first) != std::end(kVerbs) ? " " : ": ", finding.message);
 }
 
+/// What would run, then what could not be looked at, then the rest: a part that is not looked into hides no hook that is known.
+int rank(const Finding& finding) {
+  const bool runs = finding.code == Code::unknown_import || finding.code == Code::unknown_call;
+  return finding.severity == Severity::danger ? 4 : runs ? 3 : static_cast<int>(finding.severity);
+}
+
+std::vector<const Finding*> gravest_first(const Findings& findings) {
+  std::vector<const Finding*> list;
+  for (const Finding& finding : findings.list()) list.push_back(&finding);
+  sort_stable(list, [](const Finding* a, const Finding* b) { return rank(*a) > rank(*b); });
+  return list;
+}
+
 std::string clean_text(const Report& report) {
   if (report.members.empty()) return "empty";
   std::string text(report.members[0].kind);
@@ -88,9 +101,7 @@ std::string headline(const ScannedFile& file) {
     if (import != report.imports.end())
       return concat("imports ", escape(import->name, kLongestName), place_text(import->place), ", which ", import->why);
   }
-  for (const Severity severity : {Severity::danger, Severity::damage, Severity::warning, Severity::note})
-    for (const Finding& finding : report.findings.list())
-      if (finding.severity == severity) return in_member(finding);
+  if (!report.findings.empty()) return in_member(*gravest_first(report.findings)[0]);
   return "not everything could be looked at";
 }
 
@@ -115,11 +126,9 @@ std::optional<std::uint64_t> position_in_member(const Finding& finding) {
 }
 
 void write_findings(Writer& out, const Style& style, const Report& report, std::size_t most) {
-  std::vector<const Finding*> list;
-  for (const Finding& finding : report.findings.list())
-    if (most == ~std::size_t{0} || !is_called(report, finding)) list.push_back(&finding);
+  std::vector<const Finding*> list = gravest_first(report.findings);
+  if (most != ~std::size_t{0}) std::erase_if(list, [&](const Finding* finding) { return is_called(report, *finding); });
   if (list.empty()) return;
-  sort_stable(list, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   Table table({{.title = ""},
                {.title = "IN"},
                {.title = "BYTE", .right = true},

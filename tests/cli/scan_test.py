@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
@@ -105,6 +106,148 @@ class OtherCommands(Scan):
             _, out, err = self.run_assay(command, name)
             self.assertNotIn("\x1b", out + err, command)
         self.assertIn(r"assay scan $'\x1b[31mred.pkl'", self.run_assay("info", name)[1])
+
+
+class Unread(Scan):
+    def setUp(self):
+        super().setUp()
+        self.write("good.pkl", pickle.dumps([1, 2]))
+        self.write("empty.pt", b"")
+        os.symlink("nowhere", os.path.join(self.folder, "dangling"))
+        os.mkfifo(os.path.join(self.folder, "fifo"))
+
+    def verdicts(self, *words):
+        document = self.json("scan", *words)
+        return document["verdict"], {file["path"]: file["verdict"] for file in document["files"]}
+
+    def test_is_not_clean(self):
+        self.assertEqual(self.verdicts("dangling", "fifo"), (None, {"dangling": None, "fifo": None}))
+        # What was looked at keeps its verdict; all together are clean only where all were read.
+        self.assertEqual(self.verdicts("good.pkl", "fifo"), (None, {"good.pkl": "clean", "fifo": None}))
+        self.assertEqual(self.verdicts("good.pkl", "empty.pt"), ("clean", {"good.pkl": "clean", "empty.pt": "clean"}))
+        self.write("evil.pkl", EVIL)
+        self.assertEqual(self.verdicts("fifo", "evil.pkl"), ("dangerous", {"fifo": None, "evil.pkl": "dangerous"}))
+
+    def test_in_lines(self):
+        code, out, _ = self.run_assay("scan", ".", "--ndjson")
+        self.assertEqual(code, 2)
+        lines = {os.path.basename(line["path"]): line for line in map(json.loads, out.splitlines())}
+        self.assertEqual({name: line["verdict"] for name, line in lines.items()},
+                         {"good.pkl": "clean", "empty.pt": "clean", "dangling": None, "fifo": None})
+        for line in lines.values():
+            self.assertEqual(line["verdict"] is None, "error" in line)
+            self.assertEqual(line["status"] == "complete", line["path"].endswith("good.pkl"))
+
+    def test_in_sarif(self):
+        self.write("evil.pkl", EVIL)
+
+        def run(*words):
+            (run,) = json.loads(self.run_assay("scan", *words, "--sarif")[1])["runs"]
+            return run
+
+        levels = {}
+        whole = run(".")
+        for result in whole["results"]:
+            levels.setdefault(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].removeprefix("./"), set()).add(result["level"])
+        self.assertEqual(levels, {"evil.pkl": {"error"}, "empty.pt": {"warning"}, "dangling": {"warning"}, "fifo": {"warning"}})
+        self.assertEqual([i["executionSuccessful"] for i in whole["invocations"]], [False])
+        self.assertEqual([i["executionSuccessful"] for i in run("evil.pkl", "empty.pt")["invocations"]], [True])
+
+    def test_one_document_at_a_time(self):
+        for flag in "--json", "--ndjson":
+            code, out, err = self.run_assay("scan", "good.pkl", flag, "--sarif")
+            self.assertEqual(code, 2)
+            self.assertIn("--sarif", out + err)
+            self.assertNotIn("runs", out)
+
+
+class Screens(Scan):
+    def test_what_would_run_is_the_headline(self):
+        layer = {"module": "keras.layers", "class_name": "Lambda", "config": {"function": ["4wEAAAA=", None, None]}}
+        with zipfile.ZipFile(os.path.join(self.folder, "model.keras"), "w") as archive:
+            archive.writestr("model.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(100))
+            archive.writestr("config.json", json.dumps(layer))
+        code, out, _ = self.run_assay("scan", "model.keras")
+        self.assertEqual(code, 1)
+        lines = out.splitlines()
+        self.assertTrue(lines[0].startswith("UNKNOWN  model.keras  config.json has a Lambda layer"), out)
+        (header,) = [i for i, line in enumerate(lines) if line.split()[:1] == ["IN"]]
+        self.assertIn("Lambda", lines[header + 1])
+        self.assertIn("HDF5", lines[header + 2])
+        self.assertIn("has a Lambda layer", self.run_assay("scan", "model.keras", "model.keras")[1])
+
+
+class Flags(Scan):
+    def setUp(self):
+        super().setUp()
+        for name in "tree/mal/a.pkl", "tree/mal/deep/b.pkl", "tree/mal.pkl", "tree/other/mal/c.pkl", "tree/good.pkl":
+            self.write(name, pickle.dumps(name))
+
+    ALL = {"mal/a.pkl", "mal/deep/b.pkl", "mal.pkl", "other/mal/c.pkl", "good.pkl"}
+    OF_MAL = {"mal/a.pkl", "mal/deep/b.pkl"}
+    OF_BOTH = OF_MAL | {"other/mal/c.pkl"}
+
+    def left_out(self, glob, word="tree", cwd=""):
+        code, out, err = self.run_assay("scan", word, "--exclude", glob, "--ndjson", cwd=cwd)
+        top = os.path.join(self.folder, "tree")
+        paths = {os.path.relpath(os.path.join(self.folder, cwd, json.loads(line)["path"]), top) for line in out.splitlines()}
+        return self.ALL - paths, err
+
+    def test_exclude_takes_what_people_type(self):
+        rows = {"mal": self.OF_BOTH, "mal/": self.OF_BOTH, "./mal": self.OF_BOTH, "mal/**": self.OF_BOTH, "**/mal/**": self.OF_BOTH,
+                "**/mal": self.OF_BOTH, "m?l/": self.OF_BOTH, "tree/mal": self.OF_MAL, "tree/mal/": self.OF_MAL, "./tree/mal/": self.OF_MAL,
+                "mal/*": self.OF_MAL, "tree/mal/**": self.OF_MAL, "tree/*/mal": {"other/mal/c.pkl"}, "other/mal": {"other/mal/c.pkl"},
+                "tree/**/mal": self.OF_BOTH, "**/deep/b.pkl": {"mal/deep/b.pkl"}, "**/a.pkl": {"mal/a.pkl"},
+                "../" + os.path.basename(self.folder) + "/tree/mal": self.OF_MAL, os.path.join(self.folder, "tree", "mal"): self.OF_MAL}
+        for glob, expected in rows.items():
+            with self.subTest(glob):
+                left_out, err = self.left_out(glob)
+                self.assertEqual(left_out, expected)
+                self.assertEqual(err, "")
+        for glob, word, cwd in ("mal", "../tree", "tree"), ("./mal/", ".", "tree"), ("../tree/mal", ".", "tree"), ("mal", "..", "tree/mal"):
+            with self.subTest(glob, word=word, cwd=cwd):
+                left_out, err = self.left_out(glob, word, cwd)
+                self.assertEqual(self.OF_MAL - left_out, set())
+                self.assertEqual(err, "")
+
+    def test_exclude_that_matches_nothing_is_told(self):
+        for glob in "nothing", "mal.pkl/", "tree", "tree/a.pkl", "/mal", "/":
+            with self.subTest(glob):
+                left_out, err = self.left_out(glob)
+                self.assertEqual(left_out, set())
+                self.assertIn(f"--exclude '{glob}' has no effect", err)
+        code, out, err = self.run_assay("scan", "tree", "--exclude", "*.pkl")
+        self.assertEqual(code, 2)
+        self.assertIn("but what --exclude leaves out", err)
+        # What two patterns are like, both left out.
+        code, out, err = self.run_assay("scan", "tree", "--exclude", "mal", "--exclude", "m*", "--json")
+        self.assertEqual(err, "")
+        code, out, err = self.run_assay("scan", "tree", "--exclude", "nothing", "--json")
+        self.assertEqual([f["message"] for f in json.loads(out)["findings"]],
+                         ["--exclude 'nothing' has no effect: nothing below the folders that were named is like it"])
+        self.assertEqual(code, 0)
+        self.assertEqual(self.run_assay("scan", "tree", "--exclude", "nothing", "--quiet")[2], "")
+
+    def test_allow_without_effect_is_told(self):
+        self.write("own.pkl", b"\x80\x02cmy.company\nConfig\n)R.")
+        self.write("evil.pkl", EVIL)
+
+        def told(file, *names):
+            flags = [word for name in names for word in ("--allow", name)]
+            code, _, err = self.run_assay("scan", file, *flags)
+            return code, err
+
+        self.assertEqual(told("own.pkl", "my.company.Config"), (0, ""))
+        code, err = told("own.pkl", "my.company.Confg")
+        self.assertEqual(code, 1)
+        self.assertIn("--allow 'my.company.Confg' has no effect: no such name is imported; did you mean 'my.company.Config'?", err)
+        code, err = told("evil.pkl", "posix.system")
+        self.assertEqual(code, 1)
+        self.assertIn("--allow 'posix.system' has no effect: the name is known as dangerous, it runs commands", err)
+        self.assertIn("known as dangerous", told("own.pkl", "os.system")[1])
+        self.assertIn("known to be harmless", told("own.pkl", "collections.OrderedDict")[1])
+        # Of several files one is enough.
+        self.assertEqual(self.run_assay("scan", "own.pkl", "tree", "--allow", "my.company.Config")[2], "")
 
 
 if __name__ == "__main__":

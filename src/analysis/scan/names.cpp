@@ -149,6 +149,13 @@ Judgement judge_path(std::string_view path) {
   return {Verdict::unknown, Rule::none, false, "is not on the list of known names"};
 }
 
+Judgement judge_dotted(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return judge_path(path);
+  const pickle::GlobalName name{path.substr(0, dot), path.substr(dot + 1)};
+  return judge_name(name, name, {});
+}
+
 bool reaches_interpreter(std::string_view attribute) { return std::ranges::binary_search(kReaching, attribute); }
 
 bool cannot_be_module(std::string_view name) {

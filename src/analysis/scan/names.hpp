@@ -47,6 +47,8 @@ struct Judgement {
 Judgement judge_name(pickle::GlobalName written, pickle::GlobalName mapped, std::span<const std::string> allowed);
 /// The same for a name put together from constants, of which nobody knows where the module ends.
 Judgement judge_path(std::string_view path);
+/// The same for an imported name, module.name, whose last part is taken for the name.
+Judgement judge_dotted(std::string_view path);
 /// What the dangerous list alone says; clean where it says nothing.
 Judgement judge_danger(std::string_view module, std::string_view name);
 /// A benign name whose module and name are apart.

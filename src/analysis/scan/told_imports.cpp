@@ -23,13 +23,6 @@ std::string_view imported(const Finding& finding) {
   return {};
 }
 
-Judgement judge(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  if (dot == std::string_view::npos) return judge_path(path);
-  const pickle::GlobalName name{path.substr(0, dot), path.substr(dot + 1)};
-  return judge_name(name, name, {});
-}
-
 Finding warning(std::string message, const Where& where, std::vector<std::string> names) {
   Finding finding(Code::dangerous_import, std::move(message), where);
   finding.severity = Severity::warning;  // to look at the file is harmless
@@ -46,7 +39,7 @@ std::optional<Finding> warn_of_imports(const Findings& findings, const std::func
   for (const Finding& finding : findings.list()) {
     const std::string_view name = imported(finding);
     if (name.empty()) continue;
-    const Judgement judged = judge(name);
+    const Judgement judged = judge_dotted(name);
     if (judged.verdict != Verdict::dangerous) continue;
     if (first == nullptr) first = &finding, why = judged.why;
     if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
