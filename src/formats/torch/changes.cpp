@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/changes.hpp"
 
-#include <array>
+#include <unordered_map>
 
 #include "base/text.hpp"
 
@@ -30,21 +30,24 @@ Node dtype_within(const Graph& graph, Node node) {
   return kNoNode;
 }
 
+/// By states that were looked at: any number of calls may share one.
+using Looked = std::unordered_map<Node, bool>;
+
 /// Whether torch copies values into a tensor for an attribute of this call's state.
-bool copies_values(const Graph& graph, Node call) {
+bool copies_values(const Graph& graph, Node call, Looked& looked) {
   const Node args = graph.args(call);
   if (length_of(graph, args) != 4) return false;
   const std::string_view name = global_name(graph, graph.callable(call)).name;
   if (name != "_rebuild_parameter_with_state" && name != "_rebuild_from_type_v2") return false;
-  bool copies = false;
-  each_value(graph, graph.item(args, 3), [&](std::string_view key, Node) { copies = copies || key != "data"; });
-  return copies;
+  const auto [at, fresh] = looked.try_emplace(graph.item(args, 3), false);
+  if (fresh) each_value(graph, at->first, [&](std::string_view key, Node) { at->second = at->second || key != "data"; });
+  return at->second;
 }
 
 /// What the event changes without being followed; "" for nothing.
-std::string_view changed(const Graph& graph, const pickle::Event& event) {
+std::string_view changed(const Graph& graph, const pickle::Event& event, Looked& looked) {
   using pickle::EventKind;
-  if (event.kind == EventKind::call) return copies_values(graph, event.node) ? "a tensor" : "";
+  if (event.kind == EventKind::call) return copies_values(graph, event.node, looked) ? "a tensor" : "";
   if (event.kind != EventKind::mutate && event.kind != EventKind::build) return "";
   switch (graph.kind(event.node)) {
     case Kind::persistent: return "a storage";
@@ -76,6 +79,8 @@ void set_from_states(const Graph& graph, Node object, Rebuilt& out) {
 }
 
 void exchange_data(const Graph& graph, Node attributes, Rebuilt& out) {
+  for (const Node part : {attributes, item_at(graph, attributes, 0), item_at(graph, attributes, 1)})
+    if (part != kNoNode) out.cost += 4 * graph.pair_count(part);    // each key is looked for
   if (out.form != Form::tensor && out.form != Form::alias) return;  // of a subclass that keeps its parts as attributes it is one of them
   each_value(graph, attributes, [&](std::string_view key, Node value) {
     if (key != "data") return;
@@ -86,8 +91,9 @@ void exchange_data(const Graph& graph, Node attributes, Rebuilt& out) {
 
 void note_changes(Checkpoint& checkpoint, const PickleInfo& pickle) {
   const Graph& graph = *pickle.graph;
+  Looked looked;
   for (const pickle::Event& event : graph.events()) {
-    const std::string_view what = changed(graph, event);
+    const std::string_view what = changed(graph, event, looked);
     if (what.empty()) continue;
     Finding finding(Code::malformed_tensor,
                     concat(what, " is changed after it was made; values that lie in it are not those that loading gives"));

@@ -209,6 +209,7 @@ TEST(TorchWalk, WhatManyCallsShareIsNotLookedAtForEach) {
       {"arguments of keys", texts + "(" + repeated("cpathlib\nPosixPath\ng0\nRN") + "d"},
       {"parts of paths", texts + list("cpathlib\nPosixPath\ng0\nR")},
       {"metadata of tensors", pairs + list("ctorch._utils\n_rebuild_tensor_v2\n(NNNNNNg0\ntR")},
+      {"attributes of parameters", pairs + list("ctorch._utils\n_rebuild_parameter_with_state\n(NNNg0\ntR")},
       {"parts of jagged tensors", pairs + list("ctorch.nested._internal.nested_tensor\n_rebuild_njt\n(g0\ntR")},
       {"state of modules", members + list("cm\nC\n(t\x81g0\nb")},
       {"states of one object", "cm\nC\n(t\x81" + repeated("Nb") + "p0\n0" + list("g0\n")},
