@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/pickles.hpp"
+#include "analysis/scan/scan.hpp"
 #include "base/text.hpp"
 #include "cli/run.hpp"
 #include "containers/joblib.hpp"
@@ -27,6 +28,7 @@ class Run {
 
  private:
   Result<PickleReader> open();
+  Error name_pickles(Error error, const std::shared_ptr<ByteSource>& source) const;
   Error no_pickle(const PickleStream& stream) const;
   bool write_all(PickleReader& reader, PickleStream first);
   void write(const PickleStream& stream);
@@ -56,7 +58,26 @@ Result<PickleReader> Run::open() {
   if (!source && files_->primary().empty() && source.error().code() == Code::no_such_file)
     return fail(Error(Code::usage, "a folder; name one of its files"));
   if (!source) return std::unexpected(std::move(source).error());
-  return PickleReader::open(*std::move(source), context_.options.word(1), limits_);
+  auto reader = PickleReader::open(*source, context_.options.word(1), limits_);
+  if (!reader && reader.error().code() == Code::no_such_member) return fail(name_pickles(std::move(reader).error(), *source));
+  return reader;
+}
+
+/// Advises of the members that are pickles, as a scan finds them by their bytes, whatever their names are.
+Error Run::name_pickles(Error error, const std::shared_ptr<ByteSource>& source) const {
+  constexpr std::size_t kMostNamed = 20, kMostTried = 100;  // each reads the directory again
+  const auto scanned = scan::scan_file(*source, file_, {});
+  if (!scanned || scanned->members.size() < 2) return error;
+  std::vector<std::string> names;
+  std::size_t tried = 0;
+  for (const scan::Member& member : scanned->members) {
+    if (member.streams == 0 || member.name.empty() || tried++ >= kMostTried) continue;
+    if (PickleReader::open(source, member.name, limits_)) names.push_back(member.name);
+  }
+  const auto is_told = [&](const std::string& name) { return error.what().find(quote(name)) != std::string::npos; };
+  if (!names.empty() && std::ranges::all_of(names, is_told)) return error;
+  std::string words = names.empty() ? "no pickle was found in it" : concat("pickles in it: ", name_list(names, kMostNamed));
+  return std::move(error).advise(std::move(words)).fact("pickles", std::move(names));  // unless a near name is advised
 }
 
 /// What the file is instead.

@@ -177,6 +177,29 @@ class Screens(Scan):
         self.assertIn("has a Lambda layer", self.run_assay("scan", "model.keras", "model.keras")[1])
 
 
+class MemberNames(Scan):
+    def archive(self, name, members):
+        with zipfile.ZipFile(os.path.join(self.folder, name), "w", zipfile.ZIP_DEFLATED) as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+
+    def test_pickle_lists_what_is_there(self):
+        self.archive("inner.zip", {"x.dat": EVIL})
+        with open(os.path.join(self.folder, "inner.zip"), "rb") as f:
+            inner = f.read()
+        self.archive("assets.zip", {"readme.txt": "hello", "assets/logo.jpg": EVIL, "inner.zip": inner})
+        expected = ["assets/logo.jpg", "inner.zip/x.dat"]
+        for words in ["assets.zip"], ["assets.zip", "quite other"]:
+            code, out, err = self.run_assay("pickle", *words)
+            self.assertEqual(code, 2)
+            self.assertIn("hint: pickles in it: 'assets/logo.jpg', 'inner.zip/x.dat'", err)
+            self.assertEqual(self.json("pickle", *words)["error"]["pickles"], expected)
+        for member in expected:  # each as it is spelled there
+            self.assertIn("posix.system('true')", self.run_assay("pickle", "assets.zip", member)[1])
+        self.archive("none.zip", {"readme.txt": "hello", "other.txt": "hello"})
+        self.assertIn("no pickle was found in it", self.run_assay("pickle", "none.zip")[2])
+
+
 class Flags(Scan):
     def setUp(self):
         super().setUp()
