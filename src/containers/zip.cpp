@@ -143,6 +143,11 @@ Result<void> take_zip64(EndRecord& record, const Tail& tail) {
   const std::byte* p = wide.view().data();
   record.first = *found;
   record.wide_claimed = claimed;
+  if (const std::uint64_t rest = load_le<std::uint64_t>(p + 4); rest < kZip64EndSize - 12)
+    record.findings.add(Finding(Code::bad_zip,
+                                concat("the ZIP64 end record claims ", rest, " bytes behind its first 12, where ", kZip64EndSize - 12,
+                                       " are the least; torch.load refuses that"),
+                                {.offset = *found}));
   check_one_disk(record, p, bytes.view().data());
   const auto take = [&](std::uint64_t& number, std::uint64_t value, std::uint64_t unset, std::string_view what) {
     if (number != value && number != unset)
@@ -393,7 +398,7 @@ Result<void> read_entries(Directory& directory, const EndRecord& record, const B
   if (count != record.entries)
     directory.findings.add(Finding(Code::bad_zip, concat("the end record counts ", record.entries, " members, the directory holds ", count),
                                    {.offset = bytes.offset(i)}, {{"expected", record.entries}, {"found", count}}));
-  else if (i < record.size || (i > record.size && record.prefix == 0 && record.directory == record.offset))
+  else if (i > record.size && record.prefix == 0 && record.directory == record.offset)
     directory.findings.add(Finding(
         Code::bad_zip, concat("the end record says the directory has ", record.size, " bytes, it has ", i, "; torch.load refuses that"),
         {.offset = record.at}, {{"expected", record.size}, {"found", std::uint64_t{i}}}));

@@ -162,6 +162,15 @@ TEST(ZipEntry, ASizeOfTheDirectoryThatIsTooSmallIsTold) {
   }
 }
 
+TEST(ZipEntry, AZip64RecordThatClaimsTooLittleIsTold) {
+  ZipBuilder zip;
+  Bytes bytes = zip.add("a", noise(10)).build({.zip64_end = true});
+  put_number(bytes, zip.end_record - 20 - 56 + 4, 43, 8);
+  const auto directory = read(bytes);
+  ASSERT_TRUE(directory);
+  EXPECT_NE(texts(directory->findings).find("the ZIP64 end record claims 43 bytes"), std::string::npos) << texts(directory->findings);
+}
+
 TEST(ZipEntry, ADiskThatIsLeftToTheZip64RecordIsAWarning) {
   ZipBuilder zip;
   Bytes bytes = zip.add("a", noise(10)).build({.zip64_end = true});
