@@ -11,6 +11,7 @@
 #include "analysis/sampling.hpp"
 #include "assay/values.hpp"
 #include "base/endian.hpp"
+#include "base/half.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "values/decode.hpp"
@@ -135,6 +136,16 @@ std::uint64_t ulps_between(std::uint64_t a, std::uint64_t b, unsigned bits, bool
                : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
+float rounded_to_bf16(double value) { return bf16_to_f32(f32_to_bf16(static_cast<float>(value))); }
+float rounded_to_f16(double value) { return f16_to_f32(f32_to_f16(static_cast<float>(value))); }
+using Rounding = float (*)(double);
+
+/// What rounds a float of another dtype to this one; null for none.
+Rounding rounding_to(DType dtype, DType from) {
+  if (dtype == from || dtype_info(from).kind != DTypeKind::real || dtype_bits(from) < 16) return nullptr;
+  return dtype == DType::bf16 ? rounded_to_bf16 : dtype == DType::f16 ? rounded_to_f16 : nullptr;
+}
+
 class Comparer {
  public:
   /// `same_quantizers`: equal codes are equal numbers.
@@ -144,6 +155,10 @@ class Comparer {
         complex_(a_.decoder().reals == 2 || b_.decoder().reals == 2),
         exact_(same_dtype_ && same_meaning_ && is_wide_integer(a_.tensor().dtype)),
         ulps_(same_dtype_ && same_meaning_ && is_float(a_.tensor().dtype)) {
+    const DType x = a_.tensor().dtype, y = b_.tensor().dtype;
+    rounding_ = rounding_to(y, x);
+    if (rounding_ == nullptr || dtype_bits(x) < dtype_bits(y)) rounding_ = rounding_to(x, y), rounds_a_ = true;
+    if (a_.tensor().quantizer != kNone || b_.tensor().quantizer != kNone) rounding_ = nullptr;
     for (auto* values : {&values_a_, &values_b_, &delta_}) values->resize(kBlock);
     constexpr DType kByKernel[kernels::kPairReals] = {DType::bf16, DType::f16, DType::f32};
     if (ulps_ && options.absolute == 0 && options.relative == 0)
@@ -168,9 +183,12 @@ class Comparer {
       found.rel_l2 = sums_.rel_l2();
       found.cosine = sums_.cosine();
       found.a_l2 = sums_.a_l2();
+      found.b_l2 = sums_.b_l2();
       found.delta_l2 = sums_.delta_l2();
+      if (found.nan_changed + found.inf_changed == 0) found.factor = sums_.factor();
     }
     if (ulps_) found.max_ulps = max_ulps_;
+    found.rounded = rounding_ != nullptr && found.whole && found.changed_elements > 0;
     co_return {};
   }
 
@@ -253,6 +271,7 @@ class Comparer {
       check += delta_[i] * 0;
     }
     if (exact_) exact_deltas(a, b, n);
+    if (rounding_ != nullptr && !only_rounded(n)) rounding_ = nullptr;
     // A NaN: some value or difference is not finite.
     const bool finite = check == 0;
     if (ulps_ && std::memcmp(a, b, elements * a_.raw_size()) != 0) count_ulps(a, b, n);
@@ -261,6 +280,14 @@ class Comparer {
     const std::size_t kept = finite ? n : drop_special(n, found);
     sums_.add(std::span(values_a_).first(kept), std::span(values_b_).first(kept), std::span(delta_).first(kept));
     return {};
+  }
+
+  bool only_rounded(std::size_t n) const {
+    const auto& from = rounds_a_ ? values_b_ : values_a_;
+    const auto& to = rounds_a_ ? values_a_ : values_b_;
+    for (std::size_t i = 0; i < n; ++i)
+      if (static_cast<double>(rounding_(from[i])) != to[i] && !(std::isnan(from[i]) && std::isnan(to[i]))) return false;
+    return true;
   }
 
   void exact_deltas(const std::byte* a, const std::byte* b, std::size_t n) {
@@ -328,6 +355,8 @@ class Comparer {
   std::vector<double> values_a_, values_b_, delta_;
   PairSums sums_;
   std::uint64_t max_ulps_ = 0;
+  Rounding rounding_ = nullptr;  // which so far explains all differences
+  bool rounds_a_ = false;        // A is the rounded side
   const kernels::Table* kernels_ = &kernels::best();
   std::optional<std::size_t> pairs_;  // the kernel for pairs of this dtype, where nothing but its sums is asked for
 };
@@ -397,6 +426,13 @@ Result<Difference> compare_tensors(const Checkpoint& a, const Tensor& tensor_a, 
   return compare_work(a, tensor_a, b, tensor_b, options).go_on();
 }
 
+bool Difference::keeps_nothing() const {
+  constexpr double kLeast = 256;
+  const auto n = static_cast<double>(measured);
+  // Of unrelated numbers the cosine is spread by 1 / sqrt(n).
+  return cosine && n >= kLeast && std::abs(*cosine) < std::min(0.1, 4 / std::sqrt(n));
+}
+
 std::uint64_t bytes_to_compare(const Tensor& a, const Tensor& b, const DiffOptions& options) {
   const auto stretches = stretches_of(a, b, options);
   const std::uint64_t all = a.nbytes() + b.nbytes();
@@ -441,9 +477,9 @@ Work<Difference> compare_work(const Checkpoint& a, const Tensor& tensor_a, const
                     same_meaning && (!found.shape_differs || tensor_a.quantizer == kNone), options);
   ASSAY_AWAIT_CHECK(comparer.run(stretches, found));
   for (std::uint64_t* count : {&found.changed_elements, &found.nan_changed, &found.inf_changed}) *count *= weight;
-  for (double* norm : {&found.a_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
+  for (double* norm : {&found.a_l2, &found.b_l2, &found.delta_l2}) *norm *= std::sqrt(static_cast<double>(weight));
   if (found.sampled && found.measured > 0)
-    for (double* norm : {&found.a_l2, &found.delta_l2})
+    for (double* norm : {&found.a_l2, &found.b_l2, &found.delta_l2})
       *norm *= std::sqrt(static_cast<double>(found.numel) / static_cast<double>(found.measured));
   if (wants_rank(options, found, tensor_a)) {
     ASSAY_AWAIT(found.rank, delta_rank(a, tensor_a, b, tensor_b, options.limits));

@@ -48,9 +48,13 @@ struct Difference {
   std::optional<double> rel_l2;           ///< ||a - b|| / ||a||
   std::optional<double> cosine;           ///< absent also where a or b is all zero
   std::optional<std::uint64_t> max_ulps;  ///< of floats of the same dtype
-  double a_l2 = 0, delta_l2 = 0;
+  double a_l2 = 0, b_l2 = 0, delta_l2 = 0;
+  bool rounded = false;          ///< of BF16 or F16 against another float dtype: one side is the other rounded to it, and nothing else
+  std::optional<double> factor;  ///< b is a times this, but for a change far smaller than what the factor makes
   std::optional<RankEstimate> rank;
 
+  /// B is no nearer to A than numbers that never had to do with it. False where there are too few elements to tell.
+  bool keeps_nothing() const;
   /// Whether the pair counts as different.
   bool differs(const DiffOptions& options) const {
     return (shape_differs && !(options.reshape && compared)) || (dtype_differs && !options.tolerant) || changed_elements > 0;

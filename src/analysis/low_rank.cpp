@@ -78,26 +78,39 @@ std::array<double, kSketch> eigenvalues(Matrix m) {
 /// The Gram matrix of (B - A) times the signs, and which rows and columns differ.
 class Sketch {
  public:
-  explicit Sketch(std::size_t columns) : signs_(random_signs(columns)), delta_(columns), touched_(columns) {}
+  explicit Sketch(std::size_t columns)
+      : signs_(random_signs(columns)), delta_(columns), touched_(columns), some_a_(columns), some_b_(columns), energy_(columns) {}
 
   /// False once a difference is not finite.
   bool add_row(const double* a, const double* b) {
     double sum = 0;
+    bool some_a = false, some_b = false;
     for (std::size_t j = 0; j < delta_.size(); ++j) {
+      some_a |= a[j] != 0;
+      some_b |= b[j] != 0;
+      some_a_[j] |= static_cast<std::uint8_t>(a[j] != 0);
+      some_b_[j] |= static_cast<std::uint8_t>(b[j] != 0);
       delta_[j] = static_cast<float>(b[j] - a[j]);
       sum += std::abs(static_cast<double>(delta_[j]));
     }
     if (!std::isfinite(sum)) return false;
+    const std::uint64_t row = all_rows_++;
+    if (some_a && !some_b) ++zero_rows_;
     if (sum == 0) return true;
     ++rows_;
+    double energy = 0;
     std::array<float, kSketch> y{};
     for (std::size_t j = 0; j < delta_.size(); ++j) {
       const float d = delta_[j];
       if (d == 0) continue;
       touched_[j] = 1;
+      const double square = static_cast<double>(d) * static_cast<double>(d);
+      energy += square;
+      energy_[j] += square;
       const float* signs = signs_.data() + j * kSketch;
       for (std::size_t k = 0; k < kSketch; ++k) y[k] += d * signs[k];
     }
+    if (energy > most_row_) most_row_ = energy, main_row_ = row;
     for (std::size_t p = 0; p < kSketch; ++p)
       for (std::size_t q = p; q < kSketch; ++q) gram_[p][q] += static_cast<double>(y[p]) * static_cast<double>(y[q]);
     return true;
@@ -108,6 +121,9 @@ class Sketch {
     RankEstimate made;
     made.rows = rows_;
     made.columns = static_cast<std::uint64_t>(std::ranges::count(touched_, 1));
+    made.zero_rows = zero_rows_;
+    for (std::size_t j = 0; j < touched_.size(); ++j) made.zero_columns += some_a_[j] != 0 && some_b_[j] == 0 ? 1 : 0;
+    find_main(made);
     Matrix whole = gram_;
     for (std::size_t p = 0; p < kSketch; ++p)
       for (std::size_t q = 0; q < p; ++q) whole[p][q] = whole[q][p];
@@ -128,9 +144,20 @@ class Sketch {
   }
 
  private:
+  void find_main(RankEstimate& made) const {
+    constexpr double kMain = 0.99;
+    double all = 0;
+    for (const double energy : energy_) all += energy;
+    const auto most = std::ranges::max_element(energy_);
+    if (most_row_ >= kMain * all) made.main_row = main_row_;
+    if (*most >= kMain * all) made.main_column = static_cast<std::uint64_t>(most - energy_.begin());
+  }
+
   std::vector<float> signs_, delta_;
-  std::vector<std::uint8_t> touched_;
-  std::uint64_t rows_ = 0;
+  std::vector<std::uint8_t> touched_, some_a_, some_b_;  // by column
+  std::vector<double> energy_;                           // of the change, by column
+  double most_row_ = 0;
+  std::uint64_t rows_ = 0, all_rows_ = 0, main_row_ = 0, zero_rows_ = 0;
   Matrix gram_{};
 };
 

@@ -17,6 +17,9 @@ struct RankEstimate {
   double captured = 0;        ///< share of the energy that it, or else the largest rank tried, holds
   std::uint64_t rows = 0;     ///< rows that differ anywhere
   std::uint64_t columns = 0;  ///< columns that differ anywhere
+  /// The one row or column that holds 99 % of the energy.
+  std::optional<std::uint64_t> main_row, main_column;
+  std::uint64_t zero_rows = 0, zero_columns = 0;  ///< all zero in B and not in A
 };
 
 /// Multiplies B - A by a seeded random matrix of kMost + 8 columns, a few rows at a time, and looks at the singular values of

@@ -93,11 +93,23 @@ double PairSums::mean_abs() const {
 }
 
 double PairSums::a_l2() const { return exponent_ == kNoExponent ? 0 : std::ldexp(std::sqrt(sums_.aa), exponent_); }
+double PairSums::b_l2() const { return exponent_ == kNoExponent ? 0 : std::ldexp(std::sqrt(sums_.bb), exponent_); }
 double PairSums::delta_l2() const { return exponent_ == kNoExponent ? 0 : std::ldexp(std::sqrt(sums_.dd), exponent_); }
 
 double PairSums::rel_l2() const {
   if (sums_.dd == 0) return 0;
   return sums_.aa == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(sums_.dd) / std::sqrt(sums_.aa);
+}
+
+std::optional<double> PairSums::factor() const {
+  constexpr std::uint64_t kLeast = 4;
+  constexpr double kNear = 0.9999, kTold = 0.1;
+  const auto near = cosine();
+  if (count_ < kLeast || !near || std::abs(*near) < kNear) return std::nullopt;
+  const double factor = sums_.ab / sums_.aa;
+  const double rest = std::sqrt(1 - *near * *near) * std::abs(factor);
+  if (std::abs(factor - 1) < std::max(kTold, 10 * rest)) return std::nullopt;
+  return factor;
 }
 
 std::optional<double> PairSums::cosine() const {

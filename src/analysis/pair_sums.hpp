@@ -24,11 +24,14 @@ class PairSums {
   double max_abs() const { return max_abs_; }
   double mean_abs() const;
   double a_l2() const;
+  double b_l2() const;
   double delta_l2() const;
   /// ||a - b|| / ||a||: 0 where nothing differs, infinite where a is all zero and b is not.
   double rel_l2() const;
   /// Absent where a or b is all zero.
   std::optional<double> cosine() const;
+  /// What to multiply a by to come to b, present where what it leaves over is ten times less than what it makes.
+  std::optional<double> factor() const;
 
  private:
   struct Block {

@@ -8,6 +8,7 @@
 
 #include "analysis/diff.hpp"
 #include "analysis/match.hpp"
+#include "analysis/moved.hpp"
 #include "analysis/select.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -167,6 +168,18 @@ void compare_all(Answer& answer, Progress& progress, std::size_t threads, const 
   }
 }
 
+/// Where what took the place of a tensor came from.
+void find_moved(const Side& a, const Side& b, report::DiffReport& report) {
+  std::vector<analysis::TensorPair> pairs;
+  std::vector<bool> lost;
+  for (const report::DiffRow& row : report.rows) {
+    pairs.push_back(row.pair);
+    lost.push_back(row.difference.keeps_nothing());
+  }
+  const std::vector<std::uint32_t> like = analysis::find_moved(a.checkpoint, b.checkpoint, pairs, lost);
+  for (std::size_t i = 0; i < like.size(); ++i) report.rows[i].like = like[i];
+}
+
 /// The pair that the name is one side of.
 const analysis::TensorPair* pair_named(const Side& a, const Side& b, const analysis::Matching& matching, std::string_view name) {
   for (const analysis::TensorPair& pair : matching.pairs)
@@ -245,11 +258,14 @@ int run_diff(Context& context) {
                             .only_a = matching.only_a,
                             .only_b = matching.only_b,
                             .changed = {},
-                            .layers = {}};
+                            .layers = {},
+                            .by = {}};
   for (const analysis::TensorPair& pair : matching.pairs) report.rows.push_back({pair, {}});
   compare_all(answer, progress, threads, *a, *b, report);
+  find_moved(*a, *b, report);
   progress.clear();
-  report::finish_report(report, context.options.text("--by", "rel"));
+  const std::string by = context.options.text("--by", "rel");
+  report::finish_report(report, by);
 
   constexpr std::uint64_t kShown = 20;
   if (report::JsonWriter* json = answer.json()) {

@@ -7,9 +7,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "analysis/select.hpp"
 #include "base/sort.hpp"
+#include "base/text.hpp"
+#include "model/naming.hpp"
 
 namespace assay::report {
 namespace {
@@ -44,7 +47,7 @@ void sum_layers(DiffReport& report) {
   std::map<std::uint64_t, Sums> sums;
   for (const DiffRow& row : report.rows) {
     const auto layer = analysis::layer_of(report.a->tensors[row.pair.a].name);
-    if (!layer) continue;
+    if (!layer || !row.weights || row.without_scales) continue;
     Sums& sum = sums[*layer];
     sum.a = joined_norm(sum.a, row.difference.a_l2);
     sum.delta = joined_norm(sum.delta, row.difference.delta_l2);
@@ -73,6 +76,10 @@ void put_rank(JsonWriter& json, const analysis::RankEstimate& rank) {
   json.key("captured").number(rank.captured);
   json.key("rows").integer(rank.rows);
   json.key("columns").integer(rank.columns);
+  if (rank.main_row) json.key("main_row").integer(*rank.main_row);
+  if (rank.main_column) json.key("main_column").integer(*rank.main_column);
+  json.key("zero_rows").integer(rank.zero_rows);
+  json.key("zero_columns").integer(rank.zero_columns);
   json.end_object();
 }
 
@@ -87,12 +94,30 @@ void put_pair(JsonWriter& json, const DiffReport& report, const DiffRow& row) {
   json.key("name_b").text(report.b->tensors[row.pair.b].name);
 }
 
+/// Whether a tensor's numbers are codes that a tensor beside it, under a name of its own, scales.
+bool has_scales(const Checkpoint& checkpoint, const Tensor& tensor) {
+  constexpr std::string_view kWeight = ".weight";
+  constexpr std::string_view kTails[] = {"_scale", "_scale_inv", "_scales"}, kBeside[] = {".scale", ".scales"};
+  if (dtype_bits(tensor.dtype) > 8 || tensor.quantizer != kNone) return false;
+  const std::string_view name = tensor.name;
+  const std::string_view front = name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+  const auto is_there = [&](std::string_view stem) {
+    return [&checkpoint, stem](std::string_view tail) { return checkpoint.find(concat(stem, tail)) != nullptr; };
+  };
+  return std::ranges::any_of(kTails, is_there(name)) || std::ranges::any_of(kBeside, is_there(front));
+}
+
 }  // namespace
 
 void finish_report(DiffReport& report, std::string_view key) {
+  report.by = key;
   for (std::uint32_t i = 0; i < report.rows.size(); ++i) {
-    const DiffRow& row = report.rows[i];
+    DiffRow& row = report.rows[i];
     const analysis::Difference& d = row.difference;
+    const Tensor& a = report.a->tensors[row.pair.a];
+    const Tensor& b = report.b->tensors[row.pair.b];
+    row.weights = model::section_of(*report.a, a) == "model";
+    row.without_scales = d.compared && !d.same_bytes && has_scales(*report.a, a) != has_scales(*report.b, b);
     if (row.failed) ++report.failed;
     if (row.failed ? d.dtype_differs || d.shape_differs : d.differs(report.options)) report.changed.push_back(i);
     else if (row.failed || !d.whole) continue;
@@ -101,7 +126,11 @@ void finish_report(DiffReport& report, std::string_view key) {
     else ++report.identical, ++report.identical_by_value;
   }
   // Rows are in the order of their names.
-  if (key != "name") sort_stable(report.changed, std::ranges::greater(), [&](std::uint32_t i) { return badness(report.rows[i], key); });
+  if (key != "name")
+    sort_stable(report.changed, std::ranges::greater(), [&](std::uint32_t i) {
+      const DiffRow& row = report.rows[i];
+      return std::tuple(!row.without_scales, row.weights, badness(row, key));
+    });
   if (report.options.values) sum_layers(report);
 }
 
@@ -132,6 +161,11 @@ void write_changed_row(JsonWriter& json, const DiffReport& report, const DiffRow
   json.key("compared").boolean(d.compared);
   json.key("match").text(match_name(row.pair.kind));
   if (d.rank) put_rank(json, *d.rank);
+  if (!row.weights) json.key("section").text(model::section_of(*report.a, a));
+  if (d.factor) json.key("factor").number(*d.factor);
+  if (d.rounded) json.key("rounded").boolean(true);
+  if (row.without_scales) json.key("without_scales").boolean(true);
+  if (row.like != kNone) json.key("like").text(report.a->tensors[report.rows[row.like].pair.a].name);
   if (d.sampled) {
     json.key("exact").boolean(false);
     json.key("measured").integer(d.measured);

@@ -19,7 +19,11 @@ namespace assay::report {
 struct DiffRow {
   analysis::TensorPair pair;
   analysis::Difference difference;
-  bool failed = false;  ///< a side could not be read
+  bool failed = false;         ///< a side could not be read
+  std::uint32_t like = kNone;  ///< the row whose A this one's B is like, having nothing of its own
+  // What finish_report() finds.
+  bool weights = true;          ///< not optimizer state or another section that training keeps beside the model
+  bool without_scales = false;  ///< integers or 8-bit floats of one side whose scales stand beside them: compared as they are
 };
 
 /// How far one layer moved: ||a - b|| / ||a|| over its changed tensors; 0 where none changed.
@@ -38,12 +42,13 @@ struct DiffReport {
   std::vector<std::uint32_t> only_a, only_b;  ///< tensors
 
   // What finish_report() finds.
-  std::vector<std::uint32_t> changed;    ///< rows that differ, the worst first
+  std::vector<std::uint32_t> changed;    ///< rows that differ, weights before the rest, the worst first, those without scales last
   std::uint64_t identical = 0;           ///< pairs of the same dtype and shape, every element equal
   std::uint64_t identical_by_value = 0;  ///< of these, those whose bits differ in zeros' signs or in NaNs
   std::uint64_t within = 0;              ///< pairs that are not identical but within the tolerance
   std::uint64_t failed = 0;
   std::vector<LayerChange> layers;  ///< by number
+  std::string_view by;              ///< the key
 
   bool different() const { return !only_a.empty() || !only_b.empty() || !changed.empty(); }
 };

@@ -5,10 +5,12 @@
 #include <limits>
 #include <map>
 
+#include "analysis/select.hpp"
 #include "analysis/summary.hpp"
 #include "base/real_text.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
+#include "model/naming.hpp"
 #include "report/diff_report.hpp"
 #include "report/table.hpp"
 #include "report/units.hpp"
@@ -120,8 +122,10 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
   text += concat(", ", report.changed.size(), " changed");
   if (report.failed > 0) text += concat(", ", report.failed, " could not be read");
   std::vector<double> ratios;
+  const bool only_state = std::ranges::none_of(report.changed, [&](std::uint32_t i) { return report.rows[i].weights; });
   for (const std::uint32_t i : report.changed)
-    if (const auto& rel = report.rows[i].difference.rel_l2) ratios.push_back(*rel);
+    if (const DiffRow& row = report.rows[i]; row.difference.rel_l2 && !row.without_scales && (row.weights || only_state))
+      ratios.push_back(*row.difference.rel_l2);
   if (!ratios.empty()) {
     sort_stable(ratios);
     text += concat(" ", dot_sign(style), " ", ratio_sign(style), " median ", short_number(ratios[(ratios.size() - 1) / 2]), ", most ",
@@ -131,11 +135,87 @@ void put_values(Writer& out, const Style& style, const DiffReport& report) {
 }
 
 /// The cosine, never rounded up to that of equal directions.
-std::string cosine_text(std::optional<double> cosine) {
+std::string cosine_text(const analysis::Difference& d) {
+  const std::optional<double> cosine = d.max_abs == 0.0 ? 1.0 : d.cosine;
   if (!cosine) return "-";
   constexpr double kPlaces = 1e5;
   char text[kRealText];
   return std::string(text, write_significant(text, std::trunc(*cosine * kPlaces) / kPlaces, 5));
+}
+
+bool exchanged(const DiffReport& report, const DiffRow& row) {
+  return row.like != kNone && report.rows[row.like].like == static_cast<std::uint32_t>(&row - report.rows.data());
+}
+
+/// The first components in which the names of a row and of what it is like differ, or "" where they have not as many.
+struct Apart {
+  std::string_view front, own, other;  ///< front with its dot; own and other without
+  bool same_end = false;               ///< behind these the names are equal
+};
+Apart apart(const DiffReport& report, const DiffRow& row) {
+  const std::string_view x = report.a->tensors[row.pair.a].name, y = report.a->tensors[report.rows[row.like].pair.a].name;
+  std::size_t at = static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());
+  at = at == 0 ? 0 : x.rfind('.', at - 1) + 1;
+  const std::size_t x_end = std::min(x.find('.', at), x.size()), y_end = std::min(y.find('.', at), y.size());
+  return {x.substr(0, at), x.substr(at, x_end - at), y.substr(at, y_end - at), x.substr(x_end) == y.substr(y_end)};
+}
+
+/// "experts.5" or, where more than a number is another, the whole name.
+std::string_view place_of(const DiffReport& report, const DiffRow& row) {
+  const Apart parts = apart(report, row);
+  const std::string_view name = report.a->tensors[report.rows[row.like].pair.a].name;
+  if (!parts.same_end || !model::is_number(parts.own) || parts.front.empty()) return name;
+  const std::size_t begin = parts.front.rfind('.', parts.front.size() - 2) + 1;
+  return name.substr(begin, parts.front.size() + parts.other.size() - begin);
+}
+
+/// "experts 2 and 5 of layer 0", once for all their tensors.
+void put_exchanged(Writer& out, const Style& style, const DiffReport& report) {
+  std::map<std::string, std::size_t> places;
+  for (std::uint32_t i = 0; i < report.rows.size(); ++i) {
+    const DiffRow& row = report.rows[i];
+    if (!exchanged(report, row) || row.like < i) continue;
+    const Apart parts = apart(report, row);
+    if (!parts.same_end || !model::is_number(parts.own) || parts.front.empty()) continue;
+    const std::size_t begin = parts.front.rfind('.', parts.front.size() - 2) + 1;
+    const std::string_view what = parts.front.substr(begin, parts.front.size() - 1 - begin);
+    std::string text = concat(what, " ", parts.own, " and ", parts.other);
+    if (const auto layer = analysis::layer_of(parts.front)) text += concat(" of layer ", *layer);
+    ++places[shown_name(style, text)];
+  }
+  constexpr std::size_t kShown = 10;
+  std::size_t shown = 0;
+  for (const auto& [text, tensors] : places) {
+    if (shown++ >= kShown) break;
+    put_label(out, style, "exchanged");
+    out.put(concat(text, "  (", counted(2 * tensors, "tensor", "tensors"), ")\n"));
+  }
+  if (places.size() > kShown) {
+    put_label(out, style, "");
+    out.put(concat(ellipsis(style), " and ", places.size() - kShown, " more\n"));
+  }
+}
+
+/// What holds for many rows, and is not said in each.
+void put_common(Writer& out, const Style& style, const DiffReport& report) {
+  std::map<std::string, std::size_t> roundings;
+  std::size_t scaled = 0;
+  for (const std::uint32_t i : report.changed) {
+    const DiffRow& row = report.rows[i];
+    if (row.without_scales) ++scaled;
+    if (!row.difference.rounded) continue;
+    const DType x = report.a->tensors[row.pair.a].dtype, y = report.b->tensors[row.pair.b].dtype;
+    const bool of_b = dtype_bits(y) < dtype_bits(x) || (dtype_bits(y) == dtype_bits(x) && y == DType::bf16);
+    ++roundings[of_b ? concat("B is A rounded to ", dtype_name(y)) : concat("A is B rounded to ", dtype_name(x))];
+  }
+  for (const auto& [text, tensors] : roundings) {
+    put_label(out, style, "rounding");
+    out.put(concat(text, ", exactly, in ", counted(tensors, "tensor", "tensors"), "\n"));
+  }
+  if (scaled == 0) return;
+  put_label(out, style, "scales");
+  out.put(concat(counted(scaled, "tensor", "tensors"), " of one side ", scaled == 1 ? "is" : "are",
+                 " codes whose scales stand beside them; compared as codes, and listed last\n"));
 }
 
 /// "3 of 4096 rows" where the change is in so few.
@@ -148,7 +228,30 @@ std::string few_text(std::uint64_t part, std::uint64_t whole, std::string_view w
 std::string rank_text(const analysis::RankEstimate& rank, const Tensor& tensor) {
   std::string text = few_text(rank.rows, tensor.shape[0], "rows");
   if (text.empty()) text = few_text(rank.columns, tensor.shape[1], "columns");
+  if (text.empty() && rank.main_row) text = concat("almost all in row ", *rank.main_row);
+  if (text.empty() && rank.main_column) text = concat("almost all in column ", *rank.main_column);
   return text.empty() && rank.rank ? concat("rank ", *rank.rank) : text;
+}
+
+/// The one thing that explains a row's numbers, where there is one.
+template <class Say>
+void say_obvious(const Style& style, const DiffReport& report, const DiffRow& row, const Say& say) {
+  const analysis::Difference& d = row.difference;
+  const Tensor& a = report.a->tensors[row.pair.a];
+  const std::uint64_t special = d.nan_changed + d.inf_changed;
+  if (special > 0 && special == d.changed_elements) return say("nothing else");
+  if (d.rounded) return;  // said once, above
+  if (d.b_l2 == 0 && d.a_l2 > 0) return say("all zero in B");
+  if (d.a_l2 == 0 && d.b_l2 > 0) return say("all zero in A");
+  if (d.factor) return say(concat("B is ", short_number(*d.factor), " ", times_sign(style), " A"));
+  if (row.like != kNone)
+    return say(concat(exchanged(report, row) ? "exchanged with " : "like ", shown_name(style, place_of(report, row)),
+                      exchanged(report, row) ? "" : " in A"));
+  if (d.keeps_nothing()) return say("nothing of A is left");
+  if (!d.rank) return;
+  if (d.rank->zero_rows > 0) say(concat(counted(d.rank->zero_rows, "row", "rows"), " zero in B"));
+  if (d.rank->zero_columns > 0) say(concat(counted(d.rank->zero_columns, "column", "columns"), " zero in B"));
+  if (const std::string text = rank_text(*d.rank, a); !text.empty()) say(text);
 }
 
 /// What the numbers of a row do not say.
@@ -164,8 +267,8 @@ std::string note(const Style& style, const DiffReport& report, const DiffRow& ro
   if (d.dtype_differs && dtypes) say(concat(dtype_name(a.dtype), " ", arrow(style), " ", dtype_name(b.dtype)));
   if (d.nan_changed > 0) say(concat("NaN ", times_sign(style), count_text(d.nan_changed)));
   if (d.inf_changed > 0) say(concat("Inf ", times_sign(style), count_text(d.inf_changed)));
-  if (d.rank)
-    if (const std::string text = rank_text(*d.rank, a); !text.empty()) say(text);
+  if (row.without_scales) say("codes without their scales");
+  else say_obvious(style, report, row, say);
   if (row.pair.kind == analysis::MatchKind::content) say(concat("as ", shown_name(style, b.name)));
   return out;
 }
@@ -207,10 +310,12 @@ void put_changed(Writer& out, const Style& style, const DiffReport& report, std:
     table.cell(shown_name(style, report.a->tensors[row.pair.a].name.substr(front.size())));
     const bool measured = report.options.values;
     const bool zero = d.compared && d.same_bytes;
-    table.cell(!measured ? "" : zero ? "0" : number(d.rel_l2));
-    table.cell(!measured ? "" : zero ? "1" : cosine_text(d.cosine));
-    table.cell(!measured ? "" : zero ? "0" : number(d.max_abs));
-    table.cell(d.max_ulps && !narrow ? count_text(*d.max_ulps) : std::string());
+    table.cell(!measured ? "" : zero ? "0" : row.without_scales ? "-" : number(d.rel_l2));
+    table.cell(!measured ? "" : zero ? "1" : cosine_text(d));
+    table.cell(!measured ? "" : zero ? "0" : row.without_scales ? "-" : number(d.max_abs));
+    const bool steps = dtype_bits(report.a->tensors[row.pair.a].dtype) <= 16 || report.by == "ulps";
+    // Steps of wider floats are billions where a sign changed, and say nothing.
+    table.cell(d.max_ulps && !narrow && steps ? concat(*d.max_ulps) : std::string());
     table.cell(!measured ? "" : !d.compared ? "-" : d.changed_elements == 0 ? "0 %" : share_text(d.changed_elements, d.numel));
     table.cell(note(style, report, row, mixed), d.nan_changed + d.inf_changed > 0 || row.failed ? Tone::bad : Tone::caution);
   }
@@ -219,12 +324,14 @@ void put_changed(Writer& out, const Style& style, const DiffReport& report, std:
 }
 
 void put_ranks(Writer& out, const Style& style, const DiffReport& report) {
-  std::size_t low = 0;
+  std::size_t low = 0, matrices = 0;
   for (const std::uint32_t i : report.changed) {
     const auto& rank = report.rows[i].difference.rank;
+    if (rank) ++matrices;
     if (rank && rank_text(*rank, report.a->tensors[report.rows[i].pair.a]).starts_with("rank")) ++low;
   }
-  if (low == 0) return;
+  // One of many is no adapter: the others would be of low rank, too, or unchanged.
+  if (low == 0 || 2 * low < matrices) return;
   put_label(out, style, "rank");
   out.put(concat(delta_sign(style), " is of low rank in ", counted(low, "tensor", "tensors"), ", as a merged LoRA leaves it\n"));
 }
@@ -268,6 +375,8 @@ void write_diff_screen(Writer& out, const Style& style, const DiffReport& report
   put_only(out, style, "only in A", *report.a, report.only_a, most);
   put_only(out, style, "only in B", *report.b, report.only_b, most);
   put_values(out, style, report);
+  put_common(out, style, report);
+  put_exchanged(out, style, report);
   put_layers(out, style, report);
   put_ranks(out, style, report);
   put_changed(out, style, report, most);

@@ -97,7 +97,7 @@ void TableLines::write(Writer& out, const Style& style, std::span<const Cell> ro
       continue;
     }
     if (cell.width > column.width) {
-      const std::string cut = column.cut_end ? clipped(style, cell.text, column.width) : shortened(style, cell.text, column.width);
+      const std::string cut = column.cut_end ? clipped(style, cell.text, column.width) : shortened_name(style, cell.text, column.width);
       to = put_cell(to, style, column, {cut, display_width(cut), cell.tone}, spaces);
     } else {
       to = put_cell(to, style, column, cell, spaces);

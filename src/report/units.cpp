@@ -180,6 +180,33 @@ std::string shortened(const Style& style, std::string_view text, std::size_t wid
   return concat(text.substr(0, head), ellipsis(style), text.substr(tail));
 }
 
+std::string shortened_name(const Style& style, std::string_view name, std::size_t width) {
+  constexpr std::size_t kLeastTail = 6;
+  const std::size_t dots = display_width(ellipsis(style));
+  if (name.size() <= width || display_width(name) != name.size()) return shortened(style, name, width);
+  std::string numbers;  // those that the tail does not show: of layers, of experts
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::string_view component = name.substr(begin, name.find('.', begin) - begin);
+    const std::size_t lead = numbers.empty() ? dots : numbers.size() + 2 * dots;
+    if (lead + kLeastTail > width) break;
+    std::string_view tail = name.substr(name.size() - (width - lead));
+    const bool number = !component.empty() && component.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool shown = tail.data() <= name.data() + begin;
+    // Whole components: from the first dot in the tail, or from the number itself.
+    if (shown && numbers.empty() && number)
+      return concat(ellipsis(style), name.substr(std::min(begin, name.find('.', name.size() - tail.size()) + 1)));
+    if (shown && !numbers.empty()) {
+      // Whole components where two are left.
+      const std::size_t dot = tail.find('.');
+      if (dot != std::string_view::npos && tail.find('.', dot + 1) != std::string_view::npos) tail.remove_prefix(dot + 1);
+      return concat(ellipsis(style), numbers, ellipsis(style), tail);
+    }
+    if (number) numbers += concat(numbers.empty() ? "" : ".", component);
+    begin += component.size() + 1;
+  }
+  return shortened(style, name, width);
+}
+
 bool is_plain(std::string_view name) {
   const char* end = name.data() + name.size();
   return !name.empty() && plain_text_end(name.data(), end, '\\') == end;

@@ -31,6 +31,8 @@ std::string bar(const Style& style, std::uint64_t part, std::uint64_t whole, std
 std::size_t display_width(std::string_view text);
 /// The text cut in its middle to at most `width` columns.
 std::string shortened(const Style& style, std::string_view text, std::size_t width);
+/// The same of a tensor's name, of which the numbers of layers and experts stay: "…0…q_proj.weight".
+std::string shortened_name(const Style& style, std::string_view name, std::size_t width);
 /// The text cut at its end to at most `width` columns.
 std::string clipped(const Style& style, std::string_view text, std::size_t width);
 /// True when a name shows as it is: printable ASCII, no backslash, not empty.

@@ -350,5 +350,80 @@ TEST(DiffRank, CountsRowsAndColumnsThatChange) {
   EXPECT_EQ(found.rank->columns, 63u);
 }
 
+TEST(DiffRank, NamesTheColumnThatHoldsTheChangeAndWhatDied) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(64 * 64);
+  for (float& value : x) value = normal(random);
+  std::vector<float> y = x;
+  for (float& value : y) value += 0.001f * normal(random);
+  for (std::size_t i = 0; i < 64; ++i) y[i * 64 + 33] *= 100;
+  Subject a(DType::f32, bytes_of(x), {64, 64}), hot(DType::f32, bytes_of(y), {64, 64});
+  Difference found = compare(a, hot);
+  ASSERT_TRUE(found.rank);
+  EXPECT_EQ(found.rank->main_column, 33u);
+  EXPECT_FALSE(found.rank->main_row);
+  EXPECT_EQ(found.rank->columns, 64u);
+  for (std::size_t i = 0; i < 64; ++i) y[i * 64 + 33] = y[i * 64 + 7] = 0;
+  for (std::size_t j = 0; j < 64; ++j) y[5 * 64 + j] = 0;
+  Subject dead(DType::f32, bytes_of(y), {64, 64});
+  found = compare(a, dead);
+  ASSERT_TRUE(found.rank);
+  EXPECT_EQ(found.rank->zero_columns, 2u);
+  EXPECT_EQ(found.rank->zero_rows, 1u);
+  EXPECT_FALSE(found.rank->main_column);
+}
+
+TEST(Diff, TellsAFactor) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(1000);
+  for (float& value : x) value = normal(random);
+  const auto factor = [&](float times, float noise) {
+    std::vector<float> y(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = times * (x[i] + noise * normal(random));
+    return compare_f32(x, y).factor;
+  };
+  ASSERT_TRUE(factor(50, 0.001f));
+  EXPECT_NEAR(*factor(50, 0.001f), 50, 0.01);
+  ASSERT_TRUE(factor(-2, 0));
+  EXPECT_NEAR(*factor(-2, 0), -2, 1e-9);
+  EXPECT_FALSE(factor(50, 0.05f)) << "other directions";
+  EXPECT_FALSE(factor(1.05f, 0)) << "training does as much";
+  EXPECT_FALSE(factor(0, 0));
+}
+
+TEST(Diff, TellsWhetherAnythingIsLeft) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(4096), y(4096), half(4096);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = normal(random), y[i] = normal(random), half[i] = x[i] + y[i];
+  EXPECT_TRUE(compare_f32(x, y).keeps_nothing());
+  EXPECT_FALSE(compare_f32(x, half).keeps_nothing());
+  EXPECT_FALSE(compare_f32(x, std::vector<float>(4096)).keeps_nothing()) << "zeros have no direction";
+  EXPECT_FALSE(compare_f32({1, 0}, {0, 1}).keeps_nothing()) << "too few to tell";
+}
+
+TEST(Diff, TellsWhatRoundingAloneDid) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(1000);
+  for (float& value : x) value = normal(random);
+  x[3] = static_cast<float>(kNan);
+  x[4] = 1e5f;  // becomes infinite in F16
+  std::vector<std::uint16_t> bf16(x.size()), f16(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) bf16[i] = f32_to_bf16(x[i]), f16[i] = f32_to_f16(x[i]);
+  Subject wide(DType::f32, bytes_of(x), {1000});
+  Subject b(DType::bf16, bytes_of(bf16), {1000}), h(DType::f16, bytes_of(f16), {1000});
+  EXPECT_TRUE(compare(wide, b).rounded);
+  EXPECT_TRUE(compare(b, wide).rounded) << "either side";
+  EXPECT_TRUE(compare(wide, h).rounded);
+  EXPECT_FALSE(compare(h, b).rounded) << "both were rounded from elsewhere";
+  ++bf16[999];
+  Subject other(DType::bf16, bytes_of(bf16), {1000});
+  EXPECT_FALSE(compare(wide, other).rounded);
+  EXPECT_FALSE(compare(b, other).rounded) << "one dtype";
+}
+
 }  // namespace
 }  // namespace assay::analysis

@@ -33,7 +33,7 @@ TEST(Table, LinesUpAndLeavesNoSpacesAtTheEnd) {
 
 TEST(Table, CutsTheFlexibleColumnToFit) {
   EXPECT_EQ(text_of(sample(), {.width = 30}), "NAME              SIZE  NOTE\n"
-                                              "mode…0.weight     16 B\n"
+                                              "…0.weight         16 B\n"
                                               "層             1.5 KiB  shared\n");
 }
 

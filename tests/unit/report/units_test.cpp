@@ -108,5 +108,22 @@ TEST(ShortNumbers, HaveFourDigits) {
   EXPECT_EQ(short_number(std::numeric_limits<double>::quiet_NaN()), "NaN");
 }
 
+TEST(Names, KeepTheirNumbersWhenCut) {
+  const Style style{.unicode = true};
+  const auto cut = [&](std::string_view name, std::size_t width) {
+    const std::string text = shortened_name(style, name, width);
+    EXPECT_LE(display_width(text), width) << text;
+    return text;
+  };
+  EXPECT_EQ(cut("model.layers.12.self_attn.q_proj.weight", 20), "…12…q_proj.weight");
+  EXPECT_EQ(cut("model.layers.12.self_attn.q_proj.weight", 30), "…12.self_attn.q_proj.weight");
+  EXPECT_EQ(cut("model.layers.0.mlp.experts.31.w1.weight", 20), "…0…31.w1.weight");
+  EXPECT_EQ(cut("model.layers.0.mlp.experts.31.gate_proj.weight", 18), "…0.31…_proj.weight");
+  EXPECT_EQ(cut("model.layers.12.w", 30), "model.layers.12.w");
+  EXPECT_EQ(cut("a_name_without_numbers.weight", 13), shortened(style, "a_name_without_numbers.weight", 13));
+  EXPECT_EQ(cut("1.2.3.4.5.6.7.8.9.10.11.12.x.weight", 9), shortened(style, "1.2.3.4.5.6.7.8.9.10.11.12.x.weight", 9));
+  for (std::size_t width = 1; width < 40; ++width) cut("model.layers.123456.mlp.experts.31.12345678901", width);
+}
+
 }  // namespace
 }  // namespace assay::report
