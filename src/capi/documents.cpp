@@ -64,7 +64,15 @@ Result<std::vector<std::uint32_t>> chosen(const Checkpoint& checkpoint, std::str
   return analysis::select(checkpoint, order, {}, filter).tensors;
 }
 
+void warn_of_imports(Job& job) {
+  const report::Naming naming{job.state.files->label(), job.state.files->primary()};
+  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? naming.label : naming.path_of(file)); };
+  if (auto warning = scan::warn_of_imports(job.findings, path_of)) job.add(*std::move(warning));
+}
+
 Result<void> write_info(Job& job) {
+  // The list of names is in what a page loads later: it is not asked for without a name.
+  if (job.findings.has(Code::opaque_object)) warn_of_imports(job);
   std::vector<Finding> tails;
   // A host that would have to fetch the ends of the files gets the answer without them.
   if (analysis::suspect_zero_tails(job.checkpoint, tails))
@@ -133,15 +141,9 @@ Result<analysis::ModelConfig> config_of(Job& job) {
   return config;
 }
 
-/// As the program warns; info does not, since a page has the list of names in what it loads later.
-void warn_of_imports(Job& job) {
-  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? job.state.files->label() : file); };
-  if (auto warning = scan::warn_of_imports(job.findings, path_of)) job.add(*std::move(warning));
-}
-
 Work<void> write_doctor(Job& job) {
-  ASSAY_READ_INTO(const auto config, config_of(job));
   warn_of_imports(job);
+  ASSAY_READ_INTO(const auto config, config_of(job));
   analysis::DoctorOptions options;
   options.sample = job.sample;
   options.watch = [&](std::uint64_t done, std::uint64_t of) { return job.watch.goes_on(done, of); };

@@ -12,6 +12,13 @@ export interface JobOptions {
 /** Those whose code waits for its first use, as that of comparisons does. */
 const DEFERRED: ReadonlySet<Command> = new Set<Command>(['map', 'doctor', 'moe', 'verify', 'verify-headers']);
 
+/** Whether opening noted names that `info` holds against the list of a scan, which waits too. */
+function namesForeign({ core, handle }: Checkpoint): boolean {
+  for (let n = core.raw('assay_finding_count', handle); n > 0; --n)
+    if (core.text(core.raw('assay_finding_code', handle, n - 1)) === 'opaque-object') return true;
+  return false;
+}
+
 const utf8 = new TextDecoder();
 
 export class Job {
@@ -30,7 +37,7 @@ export class Job {
         core.attempt('assay_job_new', checkpoint.handle, commandText, filterText, sample ? 1 : 0, core.out()),
       ),
     );
-    return new Job(core, core.outValue(), [checkpoint.files], DEFERRED.has(command));
+    return new Job(core, core.outValue(), [checkpoint.files], DEFERRED.has(command) || (command === 'info' && namesForeign(checkpoint)));
   }
   /** The same; where code is not loaded at once, `core.whole()` comes first. */
   static diff(a: Checkpoint, b: Checkpoint, values = true, { sample = false }: JobOptions = {}): Job {
