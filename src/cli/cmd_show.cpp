@@ -86,19 +86,22 @@ Shown fitting(const Shown& columns, const Cells& cells, std::size_t gutter, std:
   return fit;
 }
 
-Result<void> put_table(Context& context, const analysis::MatrixView& view, std::span<const ElementForm> forms) {
+/// `stacked`: the one row stands as a column.
+Result<void> put_table(Context& context, const analysis::MatrixView& view, std::span<const ElementForm> forms, bool stacked) {
   constexpr std::uint64_t kRows = 24, kColumns = 64;
   const bool all = context.options.has("--all");
-  const Shown rows = shown_of(view.rows(), all ? view.rows() : context.options.number("--limit", kRows));
-  const Shown candidates = shown_of(view.cols(), all ? view.cols() : kColumns);
+  const std::uint64_t all_rows = stacked ? view.cols() : view.rows(), all_columns = stacked ? 1 : view.cols();
+  const auto label = [&](std::uint64_t row) { return stacked ? report::col_label(view, row) : report::row_label(view, row); };
+  const Shown rows = shown_of(all_rows, all ? all_rows : context.options.number("--limit", kRows));
+  const Shown candidates = shown_of(all_columns, all ? all_columns : kColumns);
   Cells cells;
   std::size_t gutter = 0;
   for (const std::uint64_t row : rows.places) {
     if (interrupted()) return {};
-    gutter = std::max(gutter, report::row_label(view, row).size());
+    gutter = std::max(gutter, label(row).size());
     cells.emplace_back();
     for (const std::uint64_t col : candidates.places) {
-      ASSAY_TRY(std::string text, cell_of(view, forms, row, col));
+      ASSAY_TRY(std::string text, stacked ? cell_of(view, forms, 0, row) : cell_of(view, forms, row, col));
       cells.back().push_back(std::move(text));
     }
   }
@@ -110,14 +113,14 @@ Result<void> put_table(Context& context, const analysis::MatrixView& view, std::
   titles.reserve(columns.places.size());
   for (std::size_t i = 0; i < columns.places.size(); ++i) {
     if (columns.gap == i && i > 0) layout.push_back({.title = dots});
-    titles.push_back(report::col_label(view, columns.places[i]));
+    titles.push_back(stacked ? std::string() : report::col_label(view, columns.places[i]));
     layout.push_back({.title = titles.back(), .right = true});
   }
   report::Table table(layout);
   for (std::size_t r = 0; r < rows.places.size(); ++r) {
     if (rows.gap == r && r > 0)
       for (std::size_t i = 0; i < layout.size(); ++i) table.cell(dots, report::Tone::faint);
-    table.cell(report::row_label(view, rows.places[r]), report::Tone::faint);
+    table.cell(label(rows.places[r]), report::Tone::faint);
     for (std::size_t i = 0; i < columns.places.size(); ++i) {
       if (columns.gap == i && i > 0) table.cell(dots, report::Tone::faint);
       const auto place =
@@ -196,7 +199,10 @@ Result<void> answer_show(Context& context, Answer& answer, const Checkpoint& che
     context.out.put("  no elements\n");
     return {};
   }
-  return view.rows() == 1 && view.cols() == 1 ? put_element(context, checkpoint, view) : put_table(context, view, forms);
+  if (view.rows() == 1 && view.cols() == 1) return put_element(context, checkpoint, view);
+  // A column of the tensor is one here too, and a number of rows is asked of rows.
+  const bool stacked = view.rows() == 1 && (slice.back().single || context.options.has("--limit"));
+  return put_table(context, view, forms, stacked);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ constexpr Flag kRange = {"--range", 0, Value::text, "R",
 constexpr Flag kSize = {"--size", 0, Value::text, "RxC", "at most R rows and C columns of cells"};
 constexpr Flag kAs = {"--as", 0, Value::choice, "auto|kitty|iterm|sixel|24bit|256|16|ascii", "how to draw in the terminal; auto asks it"};
 constexpr Flag kTheme = {"--theme", 0, Value::choice, "dark|light", "the background; dark in the terminal, light in a file without it"};
-constexpr Flag kOutput = {"--output", 'o', Value::path, "FILE", "write a PNG file instead"};
+constexpr Flag kOutput = {"--output", 'o', Value::path, "FILE", "write a PNG file instead; - is standard output"};
 constexpr Flag kForce = {"--force", 'f', Value::none, "", "replace a file that is there"};
 
 constexpr Argument kFileOnly[] = {kFile};

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "cli/parallel.hpp"
+#include "cli/process.hpp"
 #include "cli/write_file.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
@@ -40,6 +41,8 @@ PictureTarget picture_target(const Context& context) {
 }
 
 namespace {
+
+constexpr std::string_view kStandardOutput = "-";
 
 /// "200x100": rows and columns of cells.
 Result<report::GridRoom> room_from(const std::string& text) {
@@ -112,10 +115,29 @@ Result<void> measure(const Context& context, analysis::HeatmapJob& job) {
   return {};
 }
 
+/// Files are PNG; their names must not say something else.
+Result<void> check_output(const Context& context) {
+  const std::string path = context.options.text("--output");
+  if (path == kStandardOutput) {
+    if (!is_terminal(1)) return {};
+    return fail(std::move(Error(Code::usage, "-o - writes a PNG to standard output, which is a terminal"))
+                    .advise("-o - | COMMAND, or -o FILE.png"));
+  }
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0 || equals_ignoring_case(name.substr(dot), ".png")) return {};
+  return fail(std::move(Error(Code::usage, concat("what is written is a PNG, not a ", quote(name.substr(dot)), " file")))
+                  .advise(concat("-o ", path.substr(0, path.size() - (name.size() - dot)), ".png")));
+}
+
 Result<void> put_picture(Context& context, const PictureTarget& target, const report::HeatmapScene& scene) {
   const report::Canvas picture = report::heatmap_picture(scene);
   if (target.kind == PictureTarget::Kind::file) {
     const std::string png = report::png_of(picture);
+    if (context.options.text("--output") == kStandardOutput) {
+      write_stdout(png);
+      return {};
+    }
     return write_file(context.options.text("--output"), std::as_bytes(std::span(png)), context.options.has("--force"));
   }
   context.out.put(target.graphics == Graphics::kitty   ? report::kitty_of(picture)
@@ -129,6 +151,9 @@ Result<void> put_picture(Context& context, const PictureTarget& target, const re
 
 Result<void> draw_heatmap(Context& context, report::JsonWriter* json, const PictureTarget& target, analysis::HeatmapJob& job,
                           const HeatmapTitles& titles) {
+  if (target.kind == PictureTarget::Kind::file) {
+    ASSAY_CHECK(check_output(context));
+  }
   ASSAY_CHECK(measure(context, job));
   const analysis::Heatmap map = job.finish();
   report::HeatmapScene scene{.map = map, .view = job.view(), .title = titles.title, .about = titles.about};
@@ -149,6 +174,7 @@ Result<void> draw_heatmap(Context& context, report::JsonWriter* json, const Pict
     report::write_heatmap_text(context.out, context.style, scene, target.depth, room);
   } else {
     ASSAY_CHECK(put_picture(context, target, scene));
+    if (target.kind == PictureTarget::Kind::file && context.options.text("--output") == kStandardOutput) return {};
     if (target.kind == PictureTarget::Kind::file)
       context.out.put(
           concat("wrote ", report::shell_word(context.options.text("--output")), ": ", report::cell_text(context.style, map), "\n"));

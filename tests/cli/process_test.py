@@ -193,6 +193,17 @@ class Edges(unittest.TestCase):
         self.assertFalse(answered)
         self.assertIn(b"\x1b]1337;File=inline=1", out)
 
+    def test_a_picture_goes_to_standard_output(self):
+        words = ("heatmap", LAYERS, "lm_head.weight", "-o")
+        piped = run(*words, "-")
+        self.assertEqual((piped.returncode, piped.stderr), (0, b""))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "picture.png")
+            run(*words, path)
+            with open(path, "rb") as f:
+                self.assertEqual(f.read(), piped.stdout, "the picture and nothing else")
+        self.assertEqual(run_on_terminal((*words, "-")), "", "a terminal gets no PNG")
+
     def test_tables_fit_the_terminal(self):
         for columns in (60, 80, 120):
             for command in ("tensors", "stats"):
