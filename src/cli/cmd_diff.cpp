@@ -9,6 +9,7 @@
 #include "analysis/diff.hpp"
 #include "analysis/match.hpp"
 #include "analysis/moved.hpp"
+#include "analysis/scales_beside.hpp"
 #include "analysis/select.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -168,6 +169,19 @@ void compare_all(Answer& answer, Progress& progress, std::size_t threads, const 
   }
 }
 
+/// Codes of one side that have scales beside them are compared as numbers.
+void apply_scales(Side& a, Side& b, const analysis::Matching& matching) {
+  std::vector<std::uint32_t> of_a, of_b;
+  for (const analysis::TensorPair& pair : matching.pairs) {
+    const bool in_a = analysis::scales_beside(a.checkpoint, a.checkpoint.tensors[pair.a]) != nullptr;
+    const bool in_b = analysis::scales_beside(b.checkpoint, b.checkpoint.tensors[pair.b]) != nullptr;
+    if (in_a && !in_b) of_a.push_back(pair.a);
+    if (in_b && !in_a) of_b.push_back(pair.b);
+  }
+  analysis::apply_scales_beside(a.checkpoint, of_a);
+  analysis::apply_scales_beside(b.checkpoint, of_b);
+}
+
 /// Where what took the place of a tensor came from.
 void find_moved(const Side& a, const Side& b, report::DiffReport& report) {
   std::vector<analysis::TensorPair> pairs;
@@ -260,6 +274,7 @@ int run_diff(Context& context) {
                             .changed = {},
                             .layers = {},
                             .by = {}};
+  if (options->values) apply_scales(*a, *b, matching);
   for (const analysis::TensorPair& pair : matching.pairs) report.rows.push_back({pair, {}});
   compare_all(answer, progress, threads, *a, *b, report);
   find_moved(*a, *b, report);

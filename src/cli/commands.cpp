@@ -215,7 +215,7 @@ constexpr Example kVerifyExamples[] = {
     {"assay verify model/ --values --json", "a folder with its index and config.json, values too, for a program"},
     {"assay verify model.safetensors --sums SHA256SUMS", "against a list of digests"}};
 
-constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain"}};
+constexpr Argument kHelpArguments[] = {{"COMMAND", Value::text, false, false, "the command to explain; filters: what --where takes"}};
 constexpr Example kHelpExamples[] = {{"assay help tensors", "how to use a command"}};
 
 constexpr Command kCommands[] = {
@@ -260,7 +260,8 @@ constexpr Command kCommands[] = {
     {"diff", "", "what changed between two checkpoints",
      "Tensors are paired by name, then by name without prefixes (module., _orig_mod., model., or one that the names of a side share), then "
      "by content. Equal bytes count as identical; of the others every value is compared. NaN equals NaN; a NaN against a number is a change "
-     "that is counted apart, and the measures are over positions where both values are finite. Exit 0 identical, 1 different, 2 where a "
+     "that is counted apart, and the measures are over positions where both values are finite. Codes of one "
+     "side with scales beside them (x_scale) are compared as the numbers they make. Weights are listed before optimizer state. Exit 0 identical, 1 different, 2 where a "
      "part could not be compared.",
      kDiffArguments, kDiffFlags, kDiffExamples, true, run_diff},
     {"scan", "", "what would run if a file were loaded",

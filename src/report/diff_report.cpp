@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 
+#include "analysis/scales_beside.hpp"
 #include "analysis/select.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
@@ -94,17 +95,13 @@ void put_pair(JsonWriter& json, const DiffReport& report, const DiffRow& row) {
   json.key("name_b").text(report.b->tensors[row.pair.b].name);
 }
 
-/// Whether a tensor's numbers are codes that a tensor beside it, under a name of its own, scales.
-bool has_scales(const Checkpoint& checkpoint, const Tensor& tensor) {
-  constexpr std::string_view kWeight = ".weight";
-  constexpr std::string_view kTails[] = {"_scale", "_scale_inv", "_scales"}, kBeside[] = {".scale", ".scales"};
-  if (dtype_bits(tensor.dtype) > 8 || tensor.quantizer != kNone) return false;
-  const std::string_view name = tensor.name;
-  const std::string_view front = name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
-  const auto is_there = [&](std::string_view stem) {
-    return [&checkpoint, stem](std::string_view tail) { return checkpoint.find(concat(stem, tail)) != nullptr; };
-  };
-  return std::ranges::any_of(kTails, is_there(name)) || std::ranges::any_of(kBeside, is_there(front));
+/// Where one side alone has scales of its own beside a tensor of codes.
+void note_scales(const DiffReport& report, DiffRow& row) {
+  const Tensor& a = report.a->tensors[row.pair.a];
+  const Tensor& b = report.b->tensors[row.pair.b];
+  const bool in_a = analysis::scales_beside(*report.a, a) != nullptr, in_b = analysis::scales_beside(*report.b, b) != nullptr;
+  if (in_a == in_b || !row.difference.compared || row.difference.same_bytes) return;
+  (in_a ? a : b).quantizer == kNone ? row.without_scales = true : row.with_scales = true;
 }
 
 }  // namespace
@@ -115,9 +112,8 @@ void finish_report(DiffReport& report, std::string_view key) {
     DiffRow& row = report.rows[i];
     const analysis::Difference& d = row.difference;
     const Tensor& a = report.a->tensors[row.pair.a];
-    const Tensor& b = report.b->tensors[row.pair.b];
     row.weights = model::section_of(*report.a, a) == "model";
-    row.without_scales = d.compared && !d.same_bytes && has_scales(*report.a, a) != has_scales(*report.b, b);
+    note_scales(report, row);
     if (row.failed) ++report.failed;
     if (row.failed ? d.dtype_differs || d.shape_differs : d.differs(report.options)) report.changed.push_back(i);
     else if (row.failed || !d.whole) continue;
@@ -164,6 +160,7 @@ void write_changed_row(JsonWriter& json, const DiffReport& report, const DiffRow
   if (!row.weights) json.key("section").text(model::section_of(*report.a, a));
   if (d.factor) json.key("factor").number(*d.factor);
   if (d.rounded) json.key("rounded").boolean(true);
+  if (row.with_scales) json.key("with_scales").boolean(true);
   if (row.without_scales) json.key("without_scales").boolean(true);
   if (row.like != kNone) json.key("like").text(report.a->tensors[report.rows[row.like].pair.a].name);
   if (d.sampled) {

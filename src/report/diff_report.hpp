@@ -23,7 +23,8 @@ struct DiffRow {
   std::uint32_t like = kNone;  ///< the row whose A this one's B is like, having nothing of its own
   // What finish_report() finds.
   bool weights = true;          ///< not optimizer state or another section that training keeps beside the model
-  bool without_scales = false;  ///< integers or 8-bit floats of one side whose scales stand beside them: compared as they are
+  bool with_scales = false;     ///< codes of one side whose scales stand beside them: compared as the numbers they stand for
+  bool without_scales = false;  ///< the same, of scales that are not understood: compared as codes
 };
 
 /// How far one layer moved: ||a - b|| / ||a|| over its changed tensors; 0 where none changed.

@@ -199,10 +199,11 @@ void put_exchanged(Writer& out, const Style& style, const DiffReport& report) {
 /// What holds for many rows, and is not said in each.
 void put_common(Writer& out, const Style& style, const DiffReport& report) {
   std::map<std::string, std::size_t> roundings;
-  std::size_t scaled = 0;
+  std::size_t scaled = 0, applied = 0;
   for (const std::uint32_t i : report.changed) {
     const DiffRow& row = report.rows[i];
     if (row.without_scales) ++scaled;
+    if (row.with_scales) ++applied;
     if (!row.difference.rounded) continue;
     const DType x = report.a->tensors[row.pair.a].dtype, y = report.b->tensors[row.pair.b].dtype;
     const bool of_b = dtype_bits(y) < dtype_bits(x) || (dtype_bits(y) == dtype_bits(x) && y == DType::bf16);
@@ -211,6 +212,11 @@ void put_common(Writer& out, const Style& style, const DiffReport& report) {
   for (const auto& [text, tensors] : roundings) {
     put_label(out, style, "rounding");
     out.put(concat(text, ", exactly, in ", counted(tensors, "tensor", "tensors"), "\n"));
+  }
+  if (applied > 0) {
+    put_label(out, style, "scales");
+    out.put(concat(counted(applied, "tensor", "tensors"), " of one side ", applied == 1 ? "is" : "are",
+                   " codes, compared as the numbers that scales beside them make of them\n"));
   }
   if (scaled == 0) return;
   put_label(out, style, "scales");
@@ -267,6 +273,7 @@ std::string note(const Style& style, const DiffReport& report, const DiffRow& ro
   if (d.dtype_differs && dtypes) say(concat(dtype_name(a.dtype), " ", arrow(style), " ", dtype_name(b.dtype)));
   if (d.nan_changed > 0) say(concat("NaN ", times_sign(style), count_text(d.nan_changed)));
   if (d.inf_changed > 0) say(concat("Inf ", times_sign(style), count_text(d.inf_changed)));
+  if (row.with_scales) say("with scales");
   if (row.without_scales) say("codes without their scales");
   else say_obvious(style, report, row, say);
   if (row.pair.kind == analysis::MatchKind::content) say(concat("as ", shown_name(style, b.name)));

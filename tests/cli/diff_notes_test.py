@@ -102,12 +102,33 @@ class Notes(unittest.TestCase):
         b["model.layers.0.q.weight"][2][5] += 1
         self.assertIn("exactly, in 11 tensors", self.diff(b=b))
 
-    def test_codes_without_their_scales(self):
+    def test_codes_are_compared_with_the_scales_beside_them(self):
+        b, told = dict(self.b), {}
+        for i, name in enumerate(list(self.a)[:4]):
+            x = self.a[name]
+            # One scale, one for each row as a vector and as a column, and the ".scale" of others.
+            shape = [[1], [ROWS], [ROWS, 1], []][i]
+            each = ROWS * COLUMNS if len(shape) == 0 or shape == [1] else COLUMNS
+            scales = [struct.unpack("f", struct.pack("f", max(map(abs, x[at : at + each])) / 127))[0] for at in range(0, len(x), each)]
+            codes = [round(v / scales[n // each]) for n, v in enumerate(x)]
+            b[name] = ("I8", [ROWS, COLUMNS], codes)
+            b[name + ("_scale", "_scale_inv", "_scale")[i] if i < 3 else name.replace(".weight", ".scale")] = ("F32", shape, scales)
+            rest = sum((v - c * scales[n // each]) ** 2 for n, (v, c) in enumerate(zip(x, codes)))
+            told[name] = (rest / sum(v * v for v in x)) ** 0.5
+        rows = {row["name_a"]: row for row in json.loads(self.diff("--json", b=b))["changed"]}
+        for name, rel in told.items():
+            self.assertTrue(rows[name]["with_scales"])
+            self.assertAlmostEqual(rows[name]["rel_l2"] / rel, 1, places=4)
+        text = self.diff(b=b)
+        self.assertIn("4 tensors of one side are codes, compared as the numbers", text)
+        self.assertIn("I8, with scales", self.row(text, list(told)[0]))
+
+    def test_codes_whose_scales_are_not_understood_come_last(self):
         b = dict(self.b)
         for name in list(self.a)[:3]:
             most = max(map(abs, self.a[name]))
             b[name] = ("I8", [ROWS, COLUMNS], [round(127 * x / most) for x in self.a[name]])
-            b[name + "_scale"] = ("F32", [1], [most / 127])
+            b[name + "_scale"] = ("F32", [2, 2], [most / 127] * 4)  # of blocks
         text = self.diff(b=b)
         self.assertIn("3 tensors of one side are codes whose scales stand beside them", text)
         self.assertEqual([("codes without their scales" in line) for line in text.splitlines() if line.startswith("model.")], [False] * 9 + [True] * 3)
