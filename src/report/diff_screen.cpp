@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -234,8 +235,8 @@ std::string few_text(std::uint64_t part, std::uint64_t whole, std::string_view w
 std::string rank_text(const analysis::RankEstimate& rank, const Tensor& tensor) {
   std::string text = few_text(rank.rows, tensor.shape[0], "rows");
   if (text.empty()) text = few_text(rank.columns, tensor.shape[1], "columns");
-  if (text.empty() && rank.main_row) text = concat("almost all in row ", *rank.main_row);
-  if (text.empty() && rank.main_column) text = concat("almost all in column ", *rank.main_column);
+  if (text.empty() && rank.main_row) text = concat("mostly row ", *rank.main_row);
+  if (text.empty() && rank.main_column) text = concat("mostly column ", *rank.main_column);
   return text.empty() && rank.rank ? concat("rank ", *rank.rank) : text;
 }
 
@@ -253,7 +254,7 @@ void say_obvious(const Style& style, const DiffReport& report, const DiffRow& ro
   if (row.like != kNone)
     return say(concat(exchanged(report, row) ? "exchanged with " : "like ", shown_name(style, place_of(report, row)),
                       exchanged(report, row) ? "" : " in A"));
-  if (d.keeps_nothing()) return say("nothing of A is left");
+  if (d.keeps_nothing()) return say("nothing of A left");
   if (!d.rank) return;
   if (d.rank->zero_rows > 0) say(concat(counted(d.rank->zero_rows, "row", "rows"), " zero in B"));
   if (d.rank->zero_columns > 0) say(concat(counted(d.rank->zero_columns, "column", "columns"), " zero in B"));
@@ -291,6 +292,13 @@ std::string_view shared_front(const DiffReport& report, std::size_t rows) {
   return front.substr(0, front.rfind('.') + 1);
 }
 
+/// How many of a row's elements changed; "" where values are not looked at.
+std::string share_of(const DiffReport& report, const DiffRow& row) {
+  const analysis::Difference& d = row.difference;
+  if (!report.options.values) return "";
+  return !d.compared ? "-" : d.changed_elements == 0 ? "0 %" : share_text(d.changed_elements, d.numel);
+}
+
 void put_changed(Writer& out, const Style& style, const DiffReport& report, std::size_t most) {
   if (report.changed.empty()) return;
   const std::size_t shown = most == 0 ? report.changed.size() : std::min(most, report.changed.size());
@@ -310,6 +318,17 @@ void put_changed(Writer& out, const Style& style, const DiffReport& report, std:
                {.title = "ULPS", .right = true},
                {.title = "CHANGED", .right = true},
                {.title = "NOTE"}});
+  // Where there is little room, a note says more than the largest change, and than a share that all have.
+  std::vector<std::string> notes, shares;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const DiffRow& row = report.rows[report.changed[i]];
+    notes.push_back(note(style, report, row, mixed));
+    longest = std::max(longest, display_width(notes.back()));
+    shares.push_back(share_of(report, row));
+  }
+  const bool crowded = narrow && longest > 12;
+  const bool same_shares = std::ranges::adjacent_find(shares, std::ranges::not_equal_to()) == shares.end();
   const auto number = [&](const std::optional<double>& value) { return value ? short_number(*value) : std::string("-"); };
   for (std::size_t i = 0; i < shown; ++i) {
     const DiffRow& row = report.rows[report.changed[i]];
@@ -319,12 +338,12 @@ void put_changed(Writer& out, const Style& style, const DiffReport& report, std:
     const bool zero = d.compared && d.same_bytes;
     table.cell(!measured ? "" : zero ? "0" : row.without_scales ? "-" : number(d.rel_l2));
     table.cell(!measured ? "" : zero ? "1" : cosine_text(d));
-    table.cell(!measured ? "" : zero ? "0" : row.without_scales ? "-" : number(d.max_abs));
+    table.cell(!measured || crowded ? "" : zero ? "0" : row.without_scales ? "-" : number(d.max_abs));
     const bool steps = dtype_bits(report.a->tensors[row.pair.a].dtype) <= 16 || report.by == "ulps";
     // Steps of wider floats are billions where a sign changed, and say nothing.
     table.cell(d.max_ulps && !narrow && steps ? concat(*d.max_ulps) : std::string());
-    table.cell(!measured ? "" : !d.compared ? "-" : d.changed_elements == 0 ? "0 %" : share_text(d.changed_elements, d.numel));
-    table.cell(note(style, report, row, mixed), d.nan_changed + d.inf_changed > 0 || row.failed ? Tone::bad : Tone::caution);
+    table.cell(crowded && same_shares ? "" : shares[i]);
+    table.cell(notes[i], d.nan_changed + d.inf_changed > 0 || row.failed ? Tone::bad : Tone::caution);
   }
   table.write(out, style);
   if (shown < report.changed.size()) out.put(concat(ellipsis(style), " and ", report.changed.size() - shown, " more; --top 0 shows all\n"));
