@@ -67,11 +67,11 @@ Result<std::vector<std::uint32_t>> chosen(const Checkpoint& checkpoint, std::str
 void warn_of_imports(Job& job) {
   const report::Naming naming{job.state.files->label(), job.state.files->primary()};
   const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? naming.label : naming.path_of(file)); };
-  if (auto warning = scan::warn_of_imports(job.findings, path_of)) job.add(*std::move(warning));
+  if (auto warning = scan::warn_of_imports(job.checkpoint, path_of)) job.add(*std::move(warning));
 }
 
 Result<void> write_info(Job& job) {
-  // The list of names is in what a page loads later: it is not asked for without a name.
+  // The list of names is in what a page loads later: it is not asked for where opening noted no foreign name.
   if (job.findings.has(Code::opaque_object)) warn_of_imports(job);
   std::vector<Finding> tails;
   // A host that would have to fetch the ends of the files gets the answer without them.

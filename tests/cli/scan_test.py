@@ -6,6 +6,7 @@ usage: scan_test.py PROGRAM"""
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,20 @@ class OtherCommands(Scan):
         globals_ = b"".join(b"cmy.own\nName%d\n0" % i for i in range(1200))
         self.write("many.pkl", b"\x80\x02" + globals_ + b"cposix\nsystem\n(S'true'\ntR.")
         (warning,) = self.warnings(self.json("info", "many.pkl"))
+        self.assertEqual(warning["imports"], ["posix.system"])
+        self.write("many.pkl", b"\x80\x02" + globals_ + b"N.")
+        (warning,) = self.warnings(self.json("info", "many.pkl"))
         self.assertIn("more names", warning["message"])
+
+    def test_of_a_distributed_checkpoint(self):
+        shutil.copytree(os.path.join(DATA, "dist", "sharded"), os.path.join(self.folder, "dcp"))
+        content = data("dist/sharded/.metadata")
+        self.assertEqual(content[:3], b"\x80\4\x95")  # a frame, which pickles need not have
+        self.write("dcp/.metadata", content[:2] + b"cposix\nsystem\nX\4\0\0\0true\x85R0" + content[11:])  # called, and thrown away
+        for command in "info", "doctor", "verify":
+            (warning,) = self.warnings(self.json(command, "dcp"))
+            self.assertEqual((warning["file"], warning["imports"]), (".metadata", ["posix.system"]))
+            self.assertIn("assay scan dcp/.metadata ", warning["message"])
 
     def test_names_do_not_reach_the_terminal(self):
         name = "\x1b[31mred.pkl"

@@ -2,6 +2,7 @@
 #include "analysis/scan/told_imports.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace assay::scan {
 
 namespace {
 
-constexpr std::size_t kShownNames = 3;
+constexpr std::size_t kShownNames = 3, kMostNames = 1000;
 
 /// The imported name of a finding of opening; "" for other findings.
 std::string_view imported(const Finding& finding) {
@@ -21,6 +22,17 @@ std::string_view imported(const Finding& finding) {
     if (fact.key == "name")
       if (const auto* name = std::get_if<std::string>(&fact.value)) return *name;
   return {};
+}
+
+/// Each imported name once.
+template <class Take>
+void for_each_import(const pickle::Graph& graph, Take&& take) {
+  std::unordered_set<std::string> seen;
+  for (const pickle::Event& event : graph.events()) {
+    if (event.kind != pickle::EventKind::import_) continue;
+    const pickle::GlobalName name = graph.global(event.node);
+    if (seen.insert(concat(name.module, '\n', name.name)).second) take(event.node);
+  }
 }
 
 Finding warning(std::string message, const Where& where, std::vector<std::string> names) {
@@ -32,27 +44,36 @@ Finding warning(std::string message, const Where& where, std::vector<std::string
 
 }  // namespace
 
-std::optional<Finding> warn_of_imports(const Findings& findings, const std::function<std::string(std::string_view)>& path_of) {
-  const Finding* first = nullptr;
+std::optional<Finding> warn_of_imports(const Checkpoint& checkpoint, const std::function<std::string(std::string_view)>& path_of) {
   std::vector<std::string> names;
   std::string_view why;
-  for (const Finding& finding : findings.list()) {
-    const std::string_view name = imported(finding);
-    if (name.empty()) continue;
-    const Judgement judged = judge_dotted(name);
-    if (judged.verdict != Verdict::dangerous) continue;
-    if (first == nullptr) first = &finding, why = judged.why;
-    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  Where where;
+  const auto take = [&](std::string_view name, const Judgement& judged, const Where& at) {
+    if (judged.verdict != Verdict::dangerous || std::ranges::find(names, name) != names.end() || names.size() == kMostNames) return;
+    if (names.empty()) where = at, why = judged.why;
+    names.emplace_back(name);
+  };
+  for (const Finding& finding : checkpoint.findings.list())
+    if (const std::string_view name = imported(finding); !name.empty()) take(name, judge_dotted(name), finding.where);
+  if (checkpoint.values) {
+    Where main;
+    if (checkpoint.files.size() > 1) main.file = checkpoint.files[0].name;
+    for_each_import(*checkpoint.values, [&](pickle::Node node) {
+      const pickle::GlobalName mapped = checkpoint.values->mapped_global(node);
+      if (checkpoint.format == "torch-script" && (mapped.module == "__torch__" || mapped.module.starts_with("__torch__.")))
+        return;  // types of its own
+      take(concat(mapped.module, '.', mapped.name), judge_name(checkpoint.values->global(node), mapped, {}), main);
+    });
   }
-  const auto scan = [&](const Where& where) { return concat("assay scan ", path_of(where.file)); };
-  if (first != nullptr) {
+  const auto scan = [&] { return concat("assay scan ", path_of(where.file)); };
+  if (!names.empty()) {
     std::string message = concat("not safe to load: imports ", name_list(names, kShownNames),
-                                 names.size() == 1 ? concat(", which ", why) : "", " (", scan(first->where), " tells all)");
-    return warning(std::move(message), first->where, std::move(names));
+                                 names.size() == 1 ? concat(", which ", why) : "", " (", scan(), " tells all)");
+    return warning(std::move(message), where, std::move(names));
   }
-  const auto noted = findings.counts().find(Code::opaque_object);
-  if (noted == findings.counts().end() || noted->second < Findings::kPerCode) return std::nullopt;
-  return warning(concat("imports more names than are looked at here (", scan({}), " judges them all)"), {}, {});
+  const auto noted = checkpoint.findings.counts().find(Code::opaque_object);
+  if (noted == checkpoint.findings.counts().end() || noted->second < Findings::kPerCode) return std::nullopt;
+  return warning(concat("imports more names than are looked at here (", scan(), " judges them all)"), {}, {});
 }
 
 }  // namespace assay::scan
