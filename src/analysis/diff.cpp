@@ -138,12 +138,13 @@ std::uint64_t ulps_between(std::uint64_t a, std::uint64_t b, unsigned bits, bool
 
 float rounded_to_bf16(double value) { return bf16_to_f32(f32_to_bf16(static_cast<float>(value))); }
 float rounded_to_f16(double value) { return f16_to_f32(f32_to_f16(static_cast<float>(value))); }
+float rounded_to_f32(double value) { return static_cast<float>(value); }
 using Rounding = float (*)(double);
 
 /// What rounds a float of another dtype to this one; null for none.
 Rounding rounding_to(DType dtype, DType from) {
   if (dtype == from || dtype_info(from).kind != DTypeKind::real || dtype_bits(from) < 16) return nullptr;
-  return dtype == DType::bf16 ? rounded_to_bf16 : dtype == DType::f16 ? rounded_to_f16 : nullptr;
+  return dtype == DType::bf16 ? rounded_to_bf16 : dtype == DType::f16 ? rounded_to_f16 : dtype == DType::f32 ? rounded_to_f32 : nullptr;
 }
 
 class Comparer {

@@ -49,7 +49,7 @@ struct Difference {
   std::optional<double> cosine;           ///< absent also where a or b is all zero
   std::optional<std::uint64_t> max_ulps;  ///< of floats of the same dtype
   double a_l2 = 0, b_l2 = 0, delta_l2 = 0;
-  bool rounded = false;          ///< of BF16 or F16 against another float dtype: one side is the other rounded to it, and nothing else
+  bool rounded = false;          ///< of BF16, F16 or F32 against another float dtype: one side is the other rounded to it, and nothing else
   std::optional<double> factor;  ///< b is a times this, but for a change far smaller than what the factor makes
   std::optional<RankEstimate> rank;
 

@@ -419,6 +419,13 @@ TEST(Diff, TellsWhatRoundingAloneDid) {
   EXPECT_TRUE(compare(b, wide).rounded) << "either side";
   EXPECT_TRUE(compare(wide, h).rounded);
   EXPECT_FALSE(compare(h, b).rounded) << "both were rounded from elsewhere";
+  std::vector<double> y(x.begin(), x.end());
+  for (double& value : y) value *= 1 + 1e-9;
+  Subject widest(DType::f64, bytes_of(y), {1000});
+  EXPECT_TRUE(compare(widest, wide).rounded);
+  y[7] *= 1.001;
+  Subject moved(DType::f64, bytes_of(y), {1000});
+  EXPECT_FALSE(compare(moved, wide).rounded);
   ++bf16[999];
   Subject other(DType::bf16, bytes_of(bf16), {1000});
   EXPECT_FALSE(compare(wide, other).rounded);
