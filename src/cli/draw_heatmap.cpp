@@ -127,7 +127,7 @@ Result<void> check_output(const Context& context) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0 || equals_ignoring_case(name.substr(dot), ".png")) return {};
   return fail(std::move(Error(Code::usage, concat("what is written is a PNG, not a ", quote(name.substr(dot)), " file")))
-                  .advise(concat("-o ", path.substr(0, path.size() - (name.size() - dot)), ".png")));
+                  .advise(concat("-o ", report::shell_word(concat(path.substr(0, path.size() - (name.size() - dot)), ".png")))));
 }
 
 Result<void> put_picture(Context& context, const PictureTarget& target, const report::HeatmapScene& scene) {

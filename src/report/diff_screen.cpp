@@ -148,7 +148,7 @@ bool exchanged(const DiffReport& report, const DiffRow& row) {
   return row.like != kNone && report.rows[row.like].like == static_cast<std::uint32_t>(&row - report.rows.data());
 }
 
-/// The first components in which the names of a row and of what it is like differ, or "" where they have not as many.
+/// The first components in which the names of a row and of what it is like differ.
 struct Apart {
   std::string_view front, own, other;  ///< front with its dot; own and other without
   bool same_end = false;               ///< behind these the names are equal

@@ -193,8 +193,10 @@ std::string shortened_name(const Style& style, std::string_view name, std::size_
     const bool number = !component.empty() && component.find_first_not_of("0123456789") == std::string_view::npos;
     const bool shown = tail.data() <= name.data() + begin;
     // Whole components: from the first dot in the tail, or from the number itself.
-    if (shown && numbers.empty() && number)
-      return concat(ellipsis(style), name.substr(std::min(begin, name.find('.', name.size() - tail.size()) + 1)));
+    if (shown && numbers.empty() && number) {
+      const std::size_t dot = name.find('.', name.size() - tail.size());
+      return concat(ellipsis(style), name.substr(dot < begin ? dot + 1 : begin));
+    }
     if (shown && !numbers.empty()) {
       // Whole components where two are left.
       const std::size_t dot = tail.find('.');

@@ -122,7 +122,10 @@ TEST(Names, KeepTheirNumbersWhenCut) {
   EXPECT_EQ(cut("model.layers.12.w", 30), "model.layers.12.w");
   EXPECT_EQ(cut("a_name_without_numbers.weight", 13), shortened(style, "a_name_without_numbers.weight", 13));
   EXPECT_EQ(cut("1.2.3.4.5.6.7.8.9.10.11.12.x.weight", 9), shortened(style, "1.2.3.4.5.6.7.8.9.10.11.12.x.weight", 9));
-  for (std::size_t width = 1; width < 40; ++width) cut("model.layers.123456.mlp.experts.31.12345678901", width);
+  for (std::size_t width = 1; width < 40; ++width)
+    for (const char* name : {"model.layers.123456.mlp.experts.31.12345678901", "abcdefghijk.123456789", "12345678901234567890",
+                             "1.2.3.4.5.6.7.8", "..1..2..3........"})
+      cut(name, width);
 }
 
 }  // namespace
