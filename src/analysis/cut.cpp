@@ -29,6 +29,9 @@ std::vector<Cut> cuts(const Checkpoint& checkpoint) {
     const auto file = std::ranges::find(checkpoint.files, cut.file, &CheckpointFile::name);
     if (file != checkpoint.files.end()) cut.size = file->size;
     if (const auto* missing = std::get_if<std::uint64_t>(&fact(finding, "missing")->value)) cut.missing = *missing;
+    if (const Fact* page = fact(finding, "page"))
+      if (const auto* bytes = std::get_if<std::uint64_t>(&page->value)) cut.page = *bytes;
+    cut.size -= std::min(cut.size, cut.page);
     cut.at_least = fact(finding, "at_least") != nullptr;
     cut.ends_in_zeros = fact(finding, "ends_in_zeros") != nullptr;
     out.push_back(std::move(cut));

@@ -16,6 +16,7 @@ struct Cut {
   std::string file;            ///< in the set
   std::uint64_t size = 0;      ///< bytes that are there
   std::uint64_t missing = 0;   ///< bytes that are not, as far as is known
+  std::uint64_t page = 0;      ///< bytes of a web page behind those that are there
   bool at_least = false;       ///< there may be more of them
   bool ends_in_zeros = false;  ///< its space was reserved: the download cannot go on from its size
 };

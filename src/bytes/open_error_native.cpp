@@ -38,6 +38,8 @@ Error open_error(const std::string& path, int error) {
     if (const std::string target = last_target(path); !target.empty())
       return Error(Code::dangling_link, concat(quote(path), " links to ", quote(target), ", which does not exist")).fact("target", target);
   }
+  if (error == ENOENT && path == "-")
+    return Error(Code::not_seekable, "'-' would be standard input, and tensors are sought by their place in a file");
   if (error == ENOENT || error == ENOTDIR) return Error(Code::no_such_file, concat(quote(path), " does not exist"));
   Error failure(Code::io_error, concat(quote(path), " cannot be opened: ", system_text(error)));
   if (error == EMFILE) return std::move(failure).advise("raise the number of files a process may open: ulimit -n");

@@ -8,6 +8,7 @@
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "report/doctor_report.hpp"
+#include "report/messages.hpp"
 #include "report/units.hpp"
 
 namespace assay::cli {
@@ -51,7 +52,9 @@ int run_doctor(Context& context) {
   if (report::JsonWriter* json = answer.json()) {
     report::write_doctor_keys(*json, checkup, checkpoint.findings);
   } else {
-    report::write_doctor_screen(context.out, context.style, answer.naming().label, checkup, checkpoint.findings);
+    report::write_doctor_screen(
+        context.out, context.style, answer.naming().label, checkup, checkpoint.findings,
+        {.on_cuts = report::advice_on_cuts(answer.naming(), checkpoint), .check_sums = checkpoint.container == "zip"});
     answer.findings_are_shown();
   }
   const bool bad = checkpoint.findings.any_at_least(Severity::warning);

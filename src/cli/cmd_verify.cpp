@@ -8,6 +8,7 @@
 #include "cli/parallel.hpp"
 #include "cli/run.hpp"
 #include "cli/sha256.hpp"
+#include "report/messages.hpp"
 #include "report/units.hpp"
 #include "report/verify_report.hpp"
 
@@ -265,6 +266,8 @@ int run_verify(Context& context) {
     if (pass) report::write_member_keys(*json, **opened, pass->members(), true);
   } else if (opened ? verified.has_value() : checks.size() > 1) {  // else the error says it all
     report::write_check_screen(context.out, context.style, checks);
+    if (const std::string advice = opened ? report::advice_on_cuts(answer.naming(), **opened) : std::string(); !advice.empty())
+      context.out.put(concat(advice, "\n"));
     // No check asks for it, and what is whole is not therefore safe.
     for (const Finding& finding : answer.findings().list())
       if (finding.code == Code::dangerous_import) report::write_finding_line(context.out, context.style, answer.naming(), finding);

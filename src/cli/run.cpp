@@ -5,8 +5,10 @@
 #include <charconv>
 #include <new>
 
+#include "analysis/mishaps.hpp"
 #include "analysis/scan/told_imports.hpp"
 #include "base/text.hpp"
+#include "base/try.hpp"
 #include "bytes/sigbus_native.hpp"
 #include "cli/help.hpp"
 #include "cli/parallel.hpp"
@@ -58,6 +60,7 @@ Result<Checkpoint*> Answer::open(const Limits& limits) {
   naming_ = {files_->label(), files_->primary()};
   auto checkpoint = assay::open(*files_, limits);
   if (!checkpoint) return std::unexpected(std::move(checkpoint).error());
+  ASSAY_CHECK(analysis::explain_damage(*checkpoint));
   checkpoint_.emplace(*std::move(checkpoint));
   return &*checkpoint_;
 }

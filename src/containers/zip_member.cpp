@@ -153,7 +153,8 @@ Result<std::uint64_t> data_offset(const ByteSource& source, const Member& member
   const LocalHeader local = parse_local_header(bytes.data());
   if (local.signature != kLocalHeader)
     return fail(
-        member_error(Code::bad_zip, member, concat("has no local header at ", member.header_offset, ": found ", hex(local.signature))));
+        member_error(Code::bad_zip, member, concat("has no local header at ", member.header_offset, ": found ", hex(local.signature)))
+            .fact("signature", std::uint64_t{local.signature}));
   const std::uint64_t data = member.header_offset + kLocalHeaderSize + local.name_size + local.extra_size;
   if (!within(data, member.packed_size, end))
     return fail(member_error(Code::truncated, member,

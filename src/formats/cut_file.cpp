@@ -36,7 +36,7 @@ Result<void> tell_cut(Checkpoint& checkpoint, CutFile cut) {
   const CheckpointFile& file = checkpoint.files.front();
   auto zeros = ends_in_zeros(*file.source);
   if (!zeros && zeros.error().code() == Code::need_range) return fail(std::move(zeros).error());
-  const bool unwritten = zeros && *zeros;
+  const bool unwritten = zeros && *zeros && !cut.within;
   const std::uint64_t all = checkpoint.tensors.size();
   std::string what = concat("the file ends ", cut.where);
   if (unwritten) what += ", in zeros: its space was reserved and the rest never written";

@@ -15,6 +15,7 @@ struct CutFile {
   std::string_view where = {};  ///< "227 bytes into record 'm/data/6'"
   std::uint64_t missing = 0;    ///< bytes, as far as is known; 0 where nothing is
   bool at_least = false;        ///< there may be more of them
+  bool within = false;          ///< what claims its size, so that zeros at the end may be its own
   std::vector<Fact> facts = {};
 };
 

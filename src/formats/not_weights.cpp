@@ -185,7 +185,26 @@ std::optional<Known> only_zeros(const ProbeInput& input) {
                                        " bytes): the space was reserved, the content never written")};
 }
 
-constexpr Recogniser kRecognisers[] = {tar, bzip2, windows_program, tensorflow_table, only_zeros, protobuf, msgpack, zlib};
+/// A file behind what is not its own: a byte order mark, or the header of the server's answer. An archive is found there anyway.
+std::optional<Known> foreign_front(const ProbeInput& input) {
+  const std::string_view bytes = head(input);
+  const bool mark = bytes.starts_with("\xef\xbb\xbf");
+  std::size_t n = mark ? 3 : 0;
+  while (!mark && bytes.substr(n).starts_with("HTTP/")) {  // one for each address that sent it on
+    const std::size_t end = bytes.find("\r\n\r\n", n);
+    if (end == std::string_view::npos) return std::nullopt;
+    n = end + 4;
+  }
+  const std::string_view rest = bytes.substr(n);
+  if (n == 0 || rest.size() < 9 || rest.starts_with("PK")) return std::nullopt;
+  if (mark && rest[0] != '\x80' && (rest[7] != '\0' || rest[8] != '{')) return std::nullopt;
+  return Known{Code::leading_bytes,
+               concat(mark ? "a UTF-8 byte order mark" : "the header of an HTTP answer, as curl -i writes it,",
+                      " stands before the file; tail -c +", n + 1, " takes what is behind it"),
+               95};
+}
+
+constexpr Recogniser kRecognisers[] = {foreign_front, tar, bzip2, windows_program, tensorflow_table, only_zeros, protobuf, msgpack, zlib};
 
 }  // namespace
 

@@ -66,6 +66,17 @@ std::optional<NotWeights> git_lfs(std::string_view text) {
   return NotWeights{90, std::move(error)};
 }
 
+std::optional<NotWeights> xet(std::string_view text) {
+  if (!text.starts_with("# xet version")) return std::nullopt;
+  std::string_view number = line_of(text, "filesize");
+  number.remove_prefix(std::min(number.find_first_of("0123456789"), number.size()));
+  const auto size = json::to_u64(number);
+  Error error(Code::git_lfs_pointer,
+              size ? concat("Xet pointer, the real file is ", grouped(*size), " bytes") : std::string("Xet pointer"));
+  if (size) error = std::move(error).fact("real_size", *size);
+  return NotWeights{90, std::move(error).advise("get the file itself: hf download, or git lfs pull with git-xet")};
+}
+
 std::optional<NotWeights> html(std::string_view text) {
   const std::string_view start = text.substr(0, 512);
   const bool page = starts_with_ignoring_case(start, "<!doctype html") || starts_with_ignoring_case(start, "<html") ||
@@ -186,6 +197,7 @@ bool readable(std::string_view text, bool cut) {
 std::optional<NotWeights> recognise_text(const ProbeInput& input) {
   const std::string_view text = without_blanks_in_front(input.head.text());
   if (auto known = git_lfs(text)) return known;
+  if (auto known = xet(text)) return known;
   if (auto known = html(text)) return known;
   if (auto known = xml(text)) return known;
   if (auto known = utf16(input.head.text())) return known;

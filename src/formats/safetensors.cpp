@@ -32,6 +32,19 @@ bool starts_object(std::string_view header) {
   return first != std::string_view::npos && header[first] == '{';
 }
 
+/// Zeros in the header, as a download leaves them that skipped a part; nothing where there are few or none.
+std::optional<Error> find_hole(ByteView bytes) {
+  constexpr std::size_t kLeast = 16;
+  const std::string_view text = bytes.text();
+  const std::size_t begin = text.find('\0');
+  if (begin == text.npos) return std::nullopt;
+  const std::size_t end = std::min(text.find_first_not_of('\0', begin), text.size());
+  if (end - begin < kLeast) return std::nullopt;
+  return Error(Code::zero_hole, concat("zeros stand from byte ", grouped(bytes.offset(begin)), " to ", grouped(bytes.offset(end)),
+                                       ", where the header should be: a hole that a download left"))
+      .at(bytes.offset(begin));
+}
+
 /// The header's length, checked against the file.
 Result<std::uint64_t> header_length(const OpenInput& input) {
   const std::uint64_t size = input.source->size();
@@ -41,6 +54,11 @@ Result<std::uint64_t> header_length(const OpenInput& input) {
   ASSAY_TRY(const ByteBlock first, input.source->fetch(0, kLengthBytes));
   const auto length = load_le<std::uint64_t>(first.view().data());
   const std::uint64_t left = size - kLengthBytes;
+  if (length == 0) {
+    constexpr std::uint64_t kLook = 4096;
+    ASSAY_TRY(const ByteBlock front, input.source->fetch(0, std::min(size, kLook)));
+    if (auto hole = find_hole(front.view())) return fail(*std::move(hole));
+  }
   if (length < 2) return fail(Error(Code::bad_header, concat("header length ", length, " leaves no room for '{}'")).at(0));
   if (length > left && length <= kPlausible)
     return fail(Error(Code::truncated,
@@ -105,6 +123,8 @@ Result<Checkpoint> open_safetensors(const OpenInput& input) {
   if (!safetensors::scan_header(header, checkpoint.arena(), input.limits, layout)) {
     layout = fresh();
     auto parsed = safetensors::parse_header(header, checkpoint.arena(), input.limits, layout);
+    if (!parsed)
+      if (auto hole = find_hole(header)) parsed = std::unexpected(*std::move(hole));
     // Entries in front of the damage say where their tensors are, and those may well be whole.
     if (!parsed && layout.size() == 0) return std::unexpected(std::move(parsed).error());
     if (!parsed) {

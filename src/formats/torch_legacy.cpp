@@ -66,7 +66,10 @@ Result<Checkpoint> open_torch_legacy(const OpenInput& input) {
   ASSAY_CHECK(torch::collect(checkpoint, pickle, root, stream.storages, input.limits));
   torch::note_foreign_imports(checkpoint, pickle);
   if (!stream.cut.empty()) {
-    ASSAY_CHECK(tell_cut(checkpoint, {.where = stream.cut, .missing = stream.missing, .at_least = stream.broken.has_value()}));
+    ASSAY_CHECK(tell_cut(checkpoint, {.where = stream.cut,
+                                      .missing = stream.missing,
+                                      .at_least = stream.broken.has_value(),
+                                      .within = stream.end == input.source->size()}));
   } else if (!stream.broken) {
     ASSAY_CHECK(note_rest(*input.source, stream.end, checkpoint));
   }

@@ -88,8 +88,9 @@ Result<zip::Member> find_pickle(Archive& archive, Checkpoint& checkpoint) {
 }
 
 /// In place of what the archive says of its lost directory: what that means for the tensors.
-Result<void> tell_salvaged(const zip::Directory& directory, std::uint64_t lost_bytes, Checkpoint& checkpoint) {
-  CutFile cut{.missing = lost_bytes, .at_least = true, .facts = {{"members", std::uint64_t{directory.members.size()}}}};
+Result<void> tell_salvaged(const zip::Directory& directory, const torch::LostEnd& lost, Checkpoint& checkpoint) {
+  CutFile cut{
+      .missing = lost.bytes, .at_least = true, .within = lost.within, .facts = {{"members", std::uint64_t{directory.members.size()}}}};
   std::string where = "without the archive's directory";
   if (directory.cut) {
     where = concat(counted(directory.cut->packed_size, "byte", "bytes"), " into record ", quote(directory.cut->name));
@@ -197,13 +198,13 @@ Result<void> list_package(const Archive& archive, Checkpoint& checkpoint) {
   return {};
 }
 
-Result<void> list_state(Archive& archive, std::string_view prefix, std::uint64_t& lost_bytes, Checkpoint& checkpoint) {
+Result<void> list_state(Archive& archive, std::string_view prefix, torch::LostEnd& lost, Checkpoint& checkpoint) {
   ASSAY_TRY(const zip::Member member, find_pickle(archive, checkpoint));
   ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
   const bool script = archive.find("constants.pkl") != nullptr;
   if (script) checkpoint.format = "torch-script";
   else if (archive.base == root_of(archive.directory)) tell_strays(archive, checkpoint);
-  ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix, .lost_bytes = &lost_bytes}));
+  ASSAY_CHECK(torch::read_pickle(archive, member, checkpoint, {.prefix = prefix, .lost = &lost}));
   return script ? list_constants(archive, checkpoint) : Result<void>();
 }
 
@@ -218,7 +219,7 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
     if (!directory.salvaged || finding.code != Code::truncated) checkpoint.add(finding);
 
   Archive archive{.source = source, .directory = directory, .limits = limits, .base = root_of(directory)};
-  std::uint64_t lost_bytes = 0;
+  torch::LostEnd lost;
   if (!nested && is_torch_export(archive)) {
     checkpoint.format = "torch-export";
     ASSAY_CHECK(torch::read_small_records(archive, checkpoint));
@@ -231,9 +232,9 @@ Result<Checkpoint> open_archive(const std::shared_ptr<ByteSource>& source, std::
     checkpoint.format = "torch-script";
     ASSAY_CHECK(list_model_json(archive, checkpoint));
   } else {
-    ASSAY_CHECK(list_state(archive, prefix, lost_bytes, checkpoint));
+    ASSAY_CHECK(list_state(archive, prefix, lost, checkpoint));
   }
-  if (directory.salvaged) ASSAY_CHECK(tell_salvaged(directory, lost_bytes, checkpoint));
+  if (directory.salvaged) ASSAY_CHECK(tell_salvaged(directory, lost, checkpoint));
   if (checkpoint.tensors.empty() && !nested)
     checkpoint.add(
         Finding(Code::no_tensors, checkpoint.format == "torch-zip" ? "data.pkl holds no tensors" : "the archive holds no tensors"));

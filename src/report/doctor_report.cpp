@@ -49,20 +49,21 @@ std::vector<Kind> kinds_of(const Findings& findings) {
   return kinds;
 }
 
-void write_kind(Writer& out, const Style& style, const Kind& kind) {
+void write_kind(Writer& out, const Style& style, const Kind& kind, std::string_view on_cuts) {
   constexpr std::size_t kShown = 8;
   out.put('\n');
   out.put(toned(style, severity_tone(kind.severity), severity_name(kind.severity)));
   out.put(concat(": ", code_name(kind.code), "\n"));
   for (std::size_t i = 0; i < kind.findings.size() && i < kShown; ++i) out.put(concat("  ", kind.findings[i]->message, "\n"));
   if (kind.findings.size() > kShown) out.put(concat("  and ", kind.findings.size() - kShown, " more; --json lists them\n"));
-  if (!code_hint(kind.code).empty()) out.put(toned(style, Tone::faint, concat("  ", code_hint(kind.code))) + "\n");
+  const std::string_view hint = kind.code == Code::truncated && !on_cuts.empty() ? on_cuts : code_hint(kind.code);
+  if (!hint.empty()) out.put(toned(style, Tone::faint, concat("  ", hint)) + "\n");
 }
 
 }  // namespace
 
 void write_doctor_screen(Writer& out, const Style& style, std::string_view title, const analysis::Checkup& checkup,
-                         const Findings& findings) {
+                         const Findings& findings, const DoctorContext& about) {
   std::uint64_t bad = 0, notes = 0;
   for (const Finding& finding : findings.list())
     if (!analysis::told_with_cut(findings, finding)) ++(finding.severity >= Severity::warning ? bad : notes);
@@ -75,7 +76,8 @@ void write_doctor_screen(Writer& out, const Style& style, std::string_view title
   else out.put(toned(style, Tone::caution, counted(bad, "finding", "findings")));
   if (notes > 0) out.put(concat(", ", counted(notes, "note", "notes")));
   out.put('\n');
-  for (const Kind& kind : kinds_of(findings)) write_kind(out, style, kind);
+  if (about.check_sums) out.put(toned(style, Tone::faint, "  check sums were not compared; assay verify does") + "\n");
+  for (const Kind& kind : kinds_of(findings)) write_kind(out, style, kind, about.on_cuts);
 }
 
 }  // namespace assay::report

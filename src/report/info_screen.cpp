@@ -5,6 +5,7 @@
 #include "analysis/cut.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
+#include "report/messages.hpp"
 #include "report/screens.hpp"
 #include "report/units.hpp"
 
@@ -246,8 +247,7 @@ std::vector<std::string> next_commands(const Naming& naming, const Checkpoint& c
   if (danger != checkpoint.findings.list().end())
     next.push_back(concat("assay scan ", danger->where.file.empty() ? file : shell_word(naming.path_of(danger->where.file))));
   if (!checkpoint.complete) {
-    if (cuts.size() == 1 && !cuts[0].ends_in_zeros)
-      next.push_back(concat("curl -L -C - -o ", shell_word(naming.path_of(cuts[0].file)), " URL"));
+    if (cuts.size() == 1 && !cuts[0].ends_in_zeros) next.push_back(resume_command(naming, cuts[0]));
     next.push_back(concat("assay verify ", file));
     if (summary.tensor_count > 0) next.push_back(concat("assay tensors ", file));
     return next;

@@ -7,6 +7,7 @@
 #include "analysis/cut.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
+#include "report/screens.hpp"
 #include "report/units.hpp"
 
 namespace assay::report {
@@ -93,6 +94,19 @@ void write_finding_lines(Writer& out, const Style& style, const Naming& naming, 
   if (left_out == 0) return;
   out.put(concat("and ", counted(left_out, "finding", "findings"), " more; --json lists "));
   out.put(list.size() > most ? "them\n" : "the first of each kind\n");
+}
+
+std::string resume_command(const Naming& naming, const analysis::Cut& cut) {
+  const std::string file = shell_word(naming.path_of(cut.file));
+  return concat(cut.page ? concat("truncate -s ", cut.size, " ", file, " && ") : std::string(), "curl -L -C - -o ", file, " URL");
+}
+
+std::string advice_on_cuts(const Naming& naming, const Checkpoint& checkpoint) {
+  const std::vector<analysis::Cut> cuts = analysis::cuts(checkpoint);
+  if (cuts.empty()) return {};
+  if (std::ranges::any_of(cuts, &analysis::Cut::ends_in_zeros)) return "the end was never written; get the file again from the start";
+  const std::string first = resume_command(naming, cuts[0]);
+  return cuts.size() == 1 ? concat("get the rest: ", first) : concat("get the rest of ", cuts.size(), " files, the first with: ", first);
 }
 
 }  // namespace assay::report

@@ -9,6 +9,13 @@
 #include "report/style.hpp"
 #include "report/writer.hpp"
 
+namespace assay {
+class Checkpoint;
+namespace analysis {
+struct Cut;
+}
+}  // namespace assay
+
 namespace assay::report {
 
 /// The colour of a severity's word.
@@ -25,5 +32,10 @@ void write_error_line(Writer& out, const Style& style, const Naming& naming, con
 void write_finding_line(Writer& out, const Style& style, const Naming& naming, const Finding& finding);
 /// Those at least as severe as `least`, the worst first, at most `most` lines, then how many were left out.
 void write_finding_lines(Writer& out, const Style& style, const Naming& naming, const Findings& findings, Severity least, std::size_t most);
+
+/// How to get what is missing behind a cut: a command of a shell.
+std::string resume_command(const Naming& naming, const analysis::Cut& cut);
+/// The same for all files of a checkpoint that are cut, in words; "" where none is.
+std::string advice_on_cuts(const Naming& naming, const Checkpoint& checkpoint);
 
 }  // namespace assay::report

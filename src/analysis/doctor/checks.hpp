@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ class Chart {
  public:
   Chart(const Checkpoint& checkpoint, std::vector<Finding>& findings) : checkpoint_(checkpoint), findings_(findings) {}
   void add(Code code, Severity severity, std::string message, std::string_view tensor, std::vector<Fact> facts = {});
+  void add(Finding finding);
+  /// Takes back what was said of tensors without values, or with few, whose zeros have another reason.
+  void withdraw(std::span<const std::uint32_t> tensors);
+  const std::vector<Finding>& findings() const { return findings_; }
   /// What is added or shared from now on was found in a sample, and is marked so; or it was not.
   void about(bool sampled) { sampled_ = sampled; }
   /// Told by write_shared(): "'a.weight' is all 0", or "12 tensors are all 0: 'a.weight', …".
@@ -73,6 +78,9 @@ void check_adapters(const Checkpoint& checkpoint, const std::vector<Patient>& pa
 void tell_ties(const Checkpoint& checkpoint, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ties, Chart& chart);
 void check_scales(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 void check_spread(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
+/// Zeros that a download left, in a row through tensors that lie side by side. Takes back what was said of what they, or a file's end that
+/// was never written, cover.
+Work<void> check_holes(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 Work<void> check_copies(const Checkpoint& checkpoint, const std::vector<Patient>& patients, Chart& chart);
 Work<void> check_tied(const Checkpoint& checkpoint, const ModelConfig& config, const std::vector<Patient>& patients, Chart& chart);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -56,6 +57,23 @@ void Chart::write_shared() {
   shared_.clear();
 }
 
+void Chart::add(Finding finding) {
+  add(finding.code, finding.severity, std::move(finding.message), "", std::move(finding.facts));
+  findings_.back().where = std::move(finding.where);
+}
+
+void Chart::withdraw(std::span<const std::uint32_t> tensors) {
+  constexpr Code kFlat[] = {Code::all_zero, Code::constant, Code::dead_rows, Code::dead_columns, Code::odd_spread};
+  const auto flat = [&](Code code) { return std::ranges::find(kFlat, code) != std::end(kFlat); };
+  std::set<std::string_view> names;
+  for (const std::uint32_t tensor : tensors) names.insert(checkpoint_.tensors[tensor].name);
+  std::erase_if(findings_, [&](const Finding& finding) { return flat(finding.code) && names.contains(finding.where.tensor); });
+  for (Shared& shared : shared_)
+    if (flat(shared.code))
+      std::erase_if(shared.tensors, [&](std::uint32_t tensor) { return names.contains(checkpoint_.tensors[tensor].name); });
+  std::erase_if(shared_, [](const Shared& shared) { return shared.tensors.empty(); });
+}
+
 std::string number_text(double value) {
   char text[kRealText];
   return std::string(text, write_significant(text, value, 4));
@@ -70,6 +88,7 @@ using doctor::Patient;
 
 /// Of what is equally severe, what makes a model useless comes before what may be meant so. Other codes stand behind these.
 constexpr Code kGravestFirst[] = {Code::zero_tail,
+                                  Code::zero_hole,
                                   Code::byte_swapped,
                                   Code::nan,
                                   Code::inf,
@@ -125,6 +144,7 @@ class Examiner {
     doctor::tell_ties(checkpoint_, ties_, chart_);
     doctor::check_scales(checkpoint_, patients_, chart_);
     doctor::check_spread(checkpoint_, patients_, chart_);
+    ASSAY_AWAIT_CHECK(doctor::check_holes(checkpoint_, patients_, chart_));
     ASSAY_AWAIT_CHECK(doctor::check_copies(checkpoint_, patients_, chart_));
     ASSAY_AWAIT_CHECK(doctor::check_tied(checkpoint_, config, patients_, chart_));
     chart_.write_shared();

@@ -7,6 +7,7 @@
 #include "analysis/cut.hpp"
 #include "analysis/doctor/checks.hpp"
 #include "analysis/verify/member_paths.hpp"
+#include "base/sort.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "bytes/window.hpp"
@@ -80,8 +81,11 @@ std::string with_file(const Finding& finding) {
 Check from_findings(std::string_view name, const Findings& findings) {
   const Severity least = name == kStructure || name == kSizes ? Severity::damage : Severity::warning;
   Check check{.name = std::string(name)};
+  std::vector<const Finding*> worst_first;
   for (const Finding& finding : findings.list())
-    if (finding.severity >= least && owner_of(finding) == name && !told_with_cut(findings, finding)) wrong(check, with_file(finding));
+    if (finding.severity >= least && owner_of(finding) == name && !told_with_cut(findings, finding)) worst_first.push_back(&finding);
+  sort_stable(worst_first, std::ranges::greater(), &Finding::severity);
+  for (const Finding* const finding : worst_first) wrong(check, with_file(*finding));
   return check;
 }
 
@@ -141,6 +145,14 @@ Check check_bytes(const Checkpoint& checkpoint, std::span<const model::ByteMap> 
   return check;
 }
 
+/// True where a hole that is told as a whole lies.
+bool in_hole(const Checkpoint& checkpoint, std::string_view file, std::uint64_t at) {
+  return std::ranges::any_of(checkpoint.findings.list(), [&](const Finding& finding) {
+    return finding.code == Code::zero_hole && (finding.where.file.empty() || file.empty() || finding.where.file == file) &&
+           at >= finding.where.offset.value_or(at + 1) && at - *finding.where.offset < finding.where.length.value_or(0);
+  });
+}
+
 /// Adds what the local headers of one zip say otherwise to `findings`; gives how many were compared.
 Result<std::uint64_t> compare_headers(const ByteSource& source, std::string_view file, Findings& findings, const Limits& limits) {
   auto directory = zip::read_directory(source, limits);
@@ -156,7 +168,7 @@ Result<std::uint64_t> compare_headers(const ByteSource& source, std::string_view
 
 Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findings, const Limits& limits) {
   Check check{.name = std::string(kLocal)};
-  std::uint64_t members = 0, zips = 0;
+  std::uint64_t members = 0, zips = 0, in_holes = 0;
   Findings told;
   for (const Finding& finding : checkpoint.findings.list())
     if (owner_of(finding) == kLocal) told.add(finding);
@@ -171,6 +183,10 @@ Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findin
       members += compared;
       for (Finding finding : found.list()) {
         if (finding.where.offset) *finding.where.offset += archive.begin;
+        if (finding.where.offset && in_hole(checkpoint, name, *finding.where.offset)) {
+          ++in_holes;
+          continue;
+        }
         told.add(finding);
         findings.add(std::move(finding));
       }
@@ -178,14 +194,62 @@ Result<Check> check_local_headers(const Checkpoint& checkpoint, Findings& findin
   }
   for (const Finding& finding : told.list())
     if (finding.severity >= Severity::warning) wrong(check, with_file(finding));
+  if (in_holes > 0) wrong(check, concat(in_holes, " of ", counted(members, "local header is", "local headers are"), " lost in the hole"));
   if (zips == 0) return skip(kLocal, "no zip");
   if (members == 0 && check.wrong.empty()) return skip(kLocal, "no directory to compare them with");
   conclude(check, concat(counted(members, "local header agrees", "local headers agree"), " with the directory"));
   return check;
 }
 
+/// Findings of one shard that differ in the tensor only.
+struct OfShard {
+  const Finding* first;
+  std::string other;  // the shard that has the tensors; "" where none has
+  std::vector<std::string> tensors;
+  bool differ = false;  // from what the other has
+};
+
+std::vector<OfShard> by_shard(const Findings& findings) {
+  std::vector<OfShard> groups;
+  for (const Finding& finding : findings.list()) {
+    if (owner_of(finding) != kShards || finding.severity < Severity::warning) continue;
+    std::string other;
+    for (const Fact& fact : finding.facts)
+      if (const auto* shard = std::get_if<std::string>(&fact.value); shard && (fact.key == "counts" || fact.key == "found_in"))
+        other = *shard;
+    const auto same = [&](const OfShard& group) {
+      return !finding.where.tensor.empty() && !group.tensors.empty() && group.first->code == finding.code &&
+             group.first->where.file == finding.where.file && group.other == other;
+    };
+    auto group = std::ranges::find_if(groups, same);
+    if (group == groups.end()) group = groups.insert(groups.end(), {&finding, std::move(other), {}, false});
+    group->differ = group->differ || finding.message.find("the copies differ") != std::string::npos;
+    if (!finding.where.tensor.empty()) group->tensors.push_back(finding.where.tensor);
+  }
+  sort_stable(groups, std::ranges::greater(), [](const OfShard& group) { return group.first->severity; });
+  return groups;
+}
+
+/// The same for all of its tensors: they are lost, elsewhere, or there twice.
+std::string words_of(const Checkpoint& checkpoint, const OfShard& group) {
+  if (group.tensors.size() < 2) return with_file(*group.first);
+  const std::string file = quote(group.first->where.file), names = name_list(group.tensors, 3);
+  const std::string count = counted(group.tensors.size(), "tensor", "tensors");
+  if (group.first->code == Code::wrong_shard && group.other.empty())
+    return concat(count, " that the index maps to ", file, " are in no shard: ", names);
+  if (group.first->code == Code::wrong_shard)
+    return concat(count, " that the index maps to ", file, " are in ", quote(group.other), ": ", names);
+  const bool has_others = std::ranges::any_of(checkpoint.tensors, [&](const Tensor& tensor) {
+    const CheckpointFile* holder = checkpoint.file_of(tensor);
+    return holder != nullptr && holder->name == group.first->where.file;
+  });
+  if (!has_others && !group.differ) return concat(file, " holds ", count, " of ", quote(group.other), " and nothing else: a copy of it");
+  return concat(count, " of ", file, " are in ", quote(group.other), group.differ ? " too, and some differ: " : " too: ", names);
+}
+
 Check check_shards(const Checkpoint& checkpoint) {
-  Check check = from_findings(kShards, checkpoint.findings);
+  Check check{.name = std::string(kShards)};
+  for (const OfShard& group : by_shard(checkpoint.findings)) wrong(check, words_of(checkpoint, group));
   if (checkpoint.files.size() < 2 && check.wrong.empty()) return skip(kShards, "one file");
   conclude(check, concat(checkpoint.files.size(), " files agree on ", counted(checkpoint.tensors.size(), "tensor", "tensors")));
   return check;
@@ -262,8 +326,12 @@ Finding unreadable(const Checkpoint& checkpoint, const MemberCheck& member) {
 Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findings) {
   if (pass.members().empty()) return skip(kCrc, "no zip: this format carries no check sums");
   Check check{.name = std::string(kCrc)};
-  std::uint64_t good = 0, unknown = 0, bad = 0;
+  std::uint64_t good = 0, unknown = 0, bad = 0, in_holes = 0;
   for (const MemberCheck& member : pass.members()) {
+    if (member.unread && in_hole(checkpoint, checkpoint.files[member.file].name, member.archive.begin + member.member.header_offset)) {
+      ++in_holes;
+      continue;
+    }
     if (!member.unread && member.matches()) {
       ++good;
     } else if (!member.unread && !member.known()) {
@@ -280,7 +348,8 @@ Check check_crc(const Checkpoint& checkpoint, const Pass& pass, Findings& findin
       if (!is_told(checkpoint, finding)) findings.add(std::move(finding));
     }
   }
-  if (bad == 0 && good == 0)
+  if (in_holes > 0) wrong(check, concat(counted(in_holes, "member is", "members are"), " lost in the hole"));
+  if (bad == 0 && good == 0 && in_holes == 0)
     return skip(kCrc,
                 concat(counted(unknown, "member has no check sum", "members have no check sums"), ": 0 in the directory means unknown"));
   const std::string without = unknown > 0 ? concat(", ", unknown, " without a check sum (0 in the directory)") : std::string();

@@ -29,7 +29,7 @@ struct LegacyStream {
   std::optional<Error> broken;
   std::string cut;            ///< where a file that ends too early ends: "8 of 16 bytes into storage '140'"
   std::uint64_t missing = 0;  ///< bytes, as far as the persistent ids tell
-  std::uint64_t end = 0;      ///< absolute: just behind the last storage; without meaning when broken or cut
+  std::uint64_t end = 0;  ///< absolute: just behind the last storage; when cut, behind what is there of them; without meaning when broken
 };
 
 /// True when the pickle is the number that a legacy stream starts with.

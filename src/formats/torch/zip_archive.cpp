@@ -63,8 +63,8 @@ class Layout {
 
 class ZipStorages final : public StorageSource {
  public:
-  ZipStorages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places, std::uint64_t* lost_bytes)
-      : archive_(archive), arena_(arena), places_(places), lost_bytes_(lost_bytes) {}
+  ZipStorages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places, LostEnd* lost)
+      : archive_(archive), arena_(arena), places_(places), lost_(lost) {}
 
   Result<Storage> find(const StorageId& id) override {
     const zip::Member* member = nullptr;
@@ -114,8 +114,10 @@ class ZipStorages final : public StorageSource {
     const std::string name = archive_.base + std::string(record);
     const auto& cut = archive_.directory.cut;
     const bool partly = cut && equals_ignoring_case(cut->name, name);
-    if (lost_bytes_ != nullptr)
-      *lost_bytes_ = checked_add(*lost_bytes_, claimed - std::min(claimed, partly ? cut->packed_size : 0)).value_or(*lost_bytes_);
+    if (lost_ != nullptr) {
+      lost_->bytes = checked_add(lost_->bytes, claimed - std::min(claimed, partly ? cut->packed_size : 0)).value_or(lost_->bytes);
+      lost_->within = lost_->within || (partly && cut->packed_size <= claimed + kDescriptor64);
+    }
     if (partly)
       return Error(Code::truncated, concat("the file ends in record ", quote(name), ", ", cut->packed_size, " bytes into it"))
           .in_member(cut->name);
@@ -125,7 +127,7 @@ class ZipStorages final : public StorageSource {
   const Archive& archive_;
   Arena& arena_;
   std::span<const StoragePlace> places_;
-  std::uint64_t* lost_bytes_;
+  LostEnd* lost_;
   std::optional<Layout> layout_;
   std::optional<bool> trusts_layout_;
 };
@@ -191,8 +193,8 @@ void note_rest(const Graph& graph, ByteView stream, const Archive& archive, std:
 const zip::Member* Archive::find(std::string_view record) const { return directory.find(concat(base, record)); }
 
 std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena, std::span<const StoragePlace> places,
-                                                 std::uint64_t* lost_bytes) {
-  return std::make_unique<ZipStorages>(archive, arena, places, lost_bytes);
+                                                 LostEnd* lost) {
+  return std::make_unique<ZipStorages>(archive, arena, places, lost);
 }
 
 Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint) {
@@ -239,7 +241,7 @@ Result<void> read_pickle(const Archive& archive, const zip::Member& member, Chec
     checkpoint.add(Finding::from(error));
   }
   if (options.further && kind_of(graph, root) == Kind::tuple && graph.length(root) == 0) return {};  // no constants: nothing to say
-  const auto storages = make_zip_storages(archive, checkpoint.arena(), options.places, options.lost_bytes);
+  const auto storages = make_zip_storages(archive, checkpoint.arena(), options.places, options.lost);
   auto values = std::move(checkpoint.values);
   auto node_tensors = std::move(checkpoint.node_tensors);
   checkpoint.node_tensors = {};

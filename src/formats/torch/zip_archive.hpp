@@ -30,10 +30,15 @@ struct StoragePlace {
 };
 inline constexpr StoragePlace kStoragePlaces[] = {{"data/", ""}, {"tensors/", ""}, {".data/", ".storage"}, {".data/", ""}};
 
+/// Of an archive that lost its end, what storages lack that it ends before or in.
+struct LostEnd {
+  std::uint64_t bytes = 0;
+  bool within = false;  ///< it ends in a storage, not behind what that claims
+};
+
 /// Storages as records, at the first of `places` that has one.
 std::unique_ptr<StorageSource> make_zip_storages(const Archive& archive, Arena& arena,
-                                                 std::span<const StoragePlace> places = kStoragePlaces,
-                                                 std::uint64_t* lost_bytes = nullptr);
+                                                 std::span<const StoragePlace> places = kStoragePlaces, LostEnd* lost = nullptr);
 
 /// "byteorder" and "version": what odd ones say becomes a finding. Fails only with `need-range`.
 Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint);
@@ -41,9 +46,9 @@ Result<void> read_small_records(Archive& archive, Checkpoint& checkpoint);
 struct PickleOptions {
   std::string_view prefix = {};  ///< before every name
   std::span<const StoragePlace> places = kStoragePlaces;
-  bool shared_storages = false;         ///< other pickles use them too: what one leaves unused says nothing
-  bool further = false;                 ///< not the first pickle: `values` and `node_tensors` stay as they are
-  std::uint64_t* lost_bytes = nullptr;  ///< what storages lack that the archive ends before or in is added here
+  bool shared_storages = false;  ///< other pickles use them too: what one leaves unused says nothing
+  bool further = false;          ///< not the first pickle: `values` and `node_tensors` stay as they are
+  LostEnd* lost = nullptr;       ///< added to
 };
 /// Parses the member and lists what is in it. Fails where nothing of it can be listed.
 Result<void> read_pickle(const Archive& archive, const zip::Member& member, Checkpoint& checkpoint, const PickleOptions& options = {});
