@@ -213,14 +213,11 @@ void Opener::list_tensor(const DcpEntry& entry) {
   tensor.source_dtype = checkpoint_.arena().text(concat("torch.", entry.dtype_text));
   tensor.shape = checkpoint_.arena().numbers(entry.shape);
   auto wrong = make_storage(entry, tensor);
-  // torch counts pairs of 4-bit values; the listing counts values.
-  std::vector<std::uint64_t> shape = entry.shape;
-  if (shape.empty()) shape.push_back(1);
-  if (entry.dtype == DType::f4 && checked_mul(shape.back(), 2)) {
-    shape.back() *= 2;
-    tensor.shape = checkpoint_.arena().numbers(shape);
-    tensor.numel *= 2;
-  }
+  if (entry.dtype == DType::f4)
+    if (const auto shape = torch::sizes_in_values(entry.dtype, entry.shape)) {
+      tensor.shape = checkpoint_.arena().numbers(*shape);
+      tensor.numel *= 2;
+    }
   if (wrong) checkpoint_.refuse(tensor, *std::move(wrong));
   checkpoint_.tensors.push_back(tensor);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/changes.hpp"
 
+#include <array>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -11,10 +12,13 @@ namespace {
 
 constexpr int kDeepest = 8;  // wrappers that are looked into for a dtype
 
-/// Calls take(key, value) for the attributes that stand for a tensor's values, in a state that is a dict or (dict or None, dict).
+/// Where attributes may be in a state, which is a dict or (dict or None, dict).
+std::array<Node, 3> parts_of(const Graph& graph, Node state) { return {state, item_at(graph, state, 0), item_at(graph, state, 1)}; }
+
+/// Calls take(key, value) for the attributes that stand for a tensor's values.
 template <class Take>
 void each_value(const Graph& graph, Node state, Take take) {
-  for (const Node part : {state, item_at(graph, state, 0), item_at(graph, state, 1)}) {
+  for (const Node part : parts_of(graph, state)) {
     if (kind_of(graph, part) != Kind::dict) continue;
     for (const std::string_view key : {"data", "real", "imag"})
       if (const Node value = graph.get(part, key); kind_of(graph, value) == Kind::call) take(key, value);
@@ -79,7 +83,7 @@ void set_from_states(const Graph& graph, Node object, Rebuilt& out) {
 }
 
 void exchange_data(const Graph& graph, Node attributes, Rebuilt& out) {
-  for (const Node part : {attributes, item_at(graph, attributes, 0), item_at(graph, attributes, 1)})
+  for (const Node part : parts_of(graph, attributes))
     if (part != kNoNode) out.cost += 4 * graph.pair_count(part);    // each key is looked for
   if (out.form != Form::tensor && out.form != Form::alias) return;  // of a subclass that keeps its parts as attributes it is one of them
   each_value(graph, attributes, [&](std::string_view key, Node value) {
@@ -97,8 +101,7 @@ void note_changes(Checkpoint& checkpoint, const PickleInfo& pickle) {
     if (what.empty()) continue;
     Finding finding(Code::malformed_tensor,
                     concat(what, " is changed after it was made; values that lie in it are not those that loading gives"));
-    finding.where.member = pickle.member;
-    if (!pickle.in_file.empty()) finding.where.offset = event.offset;
+    finding.where = place_of(pickle, event);
     checkpoint.add(std::move(finding));
   }
 }

@@ -33,6 +33,12 @@ Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root
   return {};
 }
 
+Where place_of(const PickleInfo& pickle, const pickle::Event& event) {
+  Where where{.member = std::string(pickle.member)};
+  if (!pickle.in_file.empty()) where.offset = event.offset;
+  return where;
+}
+
 void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle) {
   const Graph& graph = *pickle.graph;
   // Files without a memo import the same few names over and over.
@@ -49,8 +55,7 @@ void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle) {
     if (seen.size() > kNamedImports) return;
     Finding finding(Code::opaque_object, concat("holds ", escape(name.module, 200), ".", escape(name.name, 200),
                                                 ", whose code is not run; its parts are listed"));
-    finding.where.member = pickle.member;
-    if (!pickle.in_file.empty()) finding.where.offset = event.offset;
+    finding.where = place_of(pickle, event);
     finding.facts.push_back({"name", concat(name.module, ".", name.name)});
     checkpoint.add(std::move(finding));
   }

@@ -15,6 +15,9 @@ namespace assay::formats::torch {
 Result<void> collect(Checkpoint& checkpoint, const PickleInfo& pickle, Node root, StorageSource& storages, const Limits& limits,
                      std::string_view prefix = {});
 
+/// Where in the file the event is, as far as the pickle lies there as it is.
+Where place_of(const PickleInfo& pickle, const pickle::Event& event);
+
 /// One note for each class or function the pickle would import that is not known to carry data.
 void note_foreign_imports(Checkpoint& checkpoint, const PickleInfo& pickle);
 

@@ -34,14 +34,11 @@ Result<ChunkData> ItemFinder::data_of(const Checkpoint& checkpoint, const Tensor
       if (finding.where.tensor == tensor.name) return wrong(finding.code, finding.message);
     return wrong(Code::malformed_tensor, "the chunk cannot be read");
   }
-  // The metadata counts pairs of 4-bit values, as torch does; the item's listing counts values.
-  const bool pairs = item_.dtype == DType::f4;
-  std::vector<std::uint64_t> sizes = item_.sizes;
-  if (pairs && sizes.empty()) sizes.push_back(1);
-  if (pairs) sizes.back() = checked_mul(sizes.back(), 2).value_or(0);
-  if (tensor.dtype != item_.dtype || !std::ranges::equal(tensor.shape, sizes))
+  const auto sizes = sizes_in_values(item_.dtype, item_.sizes);
+  if (tensor.dtype != item_.dtype || !sizes || !std::ranges::equal(tensor.shape, *sizes))
     return wrong(Code::size_mismatch, concat("the chunk is ", dtype_name(tensor.dtype), ' ', bracketed(tensor.shape),
-                                             ", the metadata says ", dtype_name(item_.dtype), ' ', bracketed(sizes)));
+                                             ", the metadata says ", dtype_name(item_.dtype), ' ', bracketed(sizes.value_or(item_.sizes))));
+  const bool pairs = item_.dtype == DType::f4;
   if (pairs && !tensor.contiguous()) return wrong(Code::unsupported, "the chunk's 4-bit values have gaps");
   if (tensor.storage == kNone || tensor.conj || tensor.neg || tensor.quantizer != kNone)
     return wrong(Code::unsupported, "the chunk is no plain tensor");
@@ -94,6 +91,15 @@ Result<const Checkpoint*> DcpFile::as_safetensors() const {
   const Checkpoint* expected = nullptr;
   if (safetensors_.compare_exchange_strong(expected, mine.get(), std::memory_order_acq_rel)) return mine.release();
   return expected;
+}
+
+std::optional<std::vector<std::uint64_t>> sizes_in_values(DType dtype, std::vector<std::uint64_t> sizes) {
+  if (dtype != DType::f4) return sizes;
+  if (sizes.empty()) sizes.push_back(1);
+  const auto doubled = checked_mul(sizes.back(), 2);
+  if (!doubled) return std::nullopt;
+  sizes.back() = *doubled;
+  return sizes;
 }
 
 std::shared_ptr<const ChunkFinder> make_dcp_chunk(std::shared_ptr<const DcpFile> file, DcpItem item) {

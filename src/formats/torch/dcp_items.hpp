@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct DcpItem {
   DType dtype = DType::unknown;          ///< what it must be
   std::vector<std::uint64_t> sizes;      ///< of the chunk
 };
+
+/// torch counts pairs of 4-bit values, in the last dimension; the sizes in values. Of other dtypes those that are given; nothing where they
+/// do not fit 64 bits.
+std::optional<std::vector<std::uint64_t>> sizes_in_values(DType dtype, std::vector<std::uint64_t> sizes);
 
 /// Finding fails with `size-mismatch` where the item is of another dtype or shape, `malformed-tensor` where it is no single tensor,
 /// `unsupported` for another byte order, and as reading it does.

@@ -68,8 +68,8 @@ Result<void> read_tensor(const Graph& graph, Node n, const Limits& limits, std::
   const Node chunks = attribute(graph, n, "chunks");
   const std::uint64_t numbers = length_of(graph, chunks) * (1 + std::uint64_t{entry.shape.size()});
   if (numbers > left)
-    return fail(Code::limit_exceeded,
-                concat("with its ", graph.length(chunks), " chunks they are more than a pickle of ", graph.node_count(), " values has"));
+    return fail(Code::limit_exceeded, concat("its ", graph.length(chunks), " chunks and those before are more than a pickle of ",
+                                             graph.node_count(), " values has"));
   left -= numbers;
   for (std::size_t i = 0; i < length_of(graph, chunks); ++i) {
     const Node chunk = graph.item(chunks, i);

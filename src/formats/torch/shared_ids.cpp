@@ -27,28 +27,27 @@ class Notes {
   void look_at(const pickle::Event& event) {
     const auto id = read_storage_id(graph_, event.node, checkpoint_.arena());
     if (!id) return;
-    const std::size_t items = graph_.length(graph_.item(event.node, 0)),
-                      wanted = checkpoint_.format == "torch-zip" ? kZipItems : kLegacyItems;
-    if (kind_of(graph_, graph_.item(event.node, 0)) == Kind::tuple && items != wanted)
+    const Node pid = graph_.item(event.node, 0);
+    const std::size_t items = graph_.length(pid), wanted = checkpoint_.format == "torch-zip" ? kZipItems : kLegacyItems;
+    if (kind_of(graph_, pid) == Kind::tuple && items != wanted)
       tell(event, concat("the id of storage ", quote(id->key, 80), " has ", items, " items, not ", wanted, "; torch.load refuses that"));
     const std::string_view first = classes_.try_emplace(id->key, id->class_name).first->second;
     if (first != id->class_name && !id->untyped)
-      tell(event, concat("storage ", quote(id->key, 80), " is named as ", escape(id->class_name, 80), " here and as ", escape(first, 80),
-                         " before; torch.load takes it for that each time"));
-    const Node view = item_at(graph_, item_at(graph_, graph_.item(event.node, 0), 5), 0);
+      tell(event, concat("storage ", quote(id->key, 80), " is of class ", escape(id->class_name, 80), " here and was of class ",
+                         escape(first, 80), " before; torch.load takes the first for all"));
+    const Node view = item_at(graph_, item_at(graph_, pid, 5), 0);
     if (!id->view_numel || !is_text(kind_of(graph_, view))) return;
     const Part part{id->key, id->view_offset, *id->view_numel};
     if (parts_.try_emplace(graph_.text(view), part).first->second != part)
-      tell(event,
-           concat("view ", quote(graph_.text(view), 80), " of a storage stands for another part before; torch.load takes that each time"));
+      tell(event, concat("view ", quote(graph_.text(view), 80),
+                         " of a storage stood for another part before; torch.load takes the first for all"));
   }
 
  private:
   void tell(const pickle::Event& event, std::string what) {
     Finding finding(Code::malformed_tensor, std::move(what));
     finding.severity = Severity::warning;
-    finding.where.member = pickle_.member;
-    if (!pickle_.in_file.empty()) finding.where.offset = event.offset;
+    finding.where = place_of(pickle_, event);
     checkpoint_.add(std::move(finding));
   }
 

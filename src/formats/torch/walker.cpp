@@ -18,6 +18,7 @@ constexpr std::uint64_t kFreeVisits = 20'000;  // allowance for shared container
 constexpr std::uint64_t kBytesPerVisit = 16;   // bytes that cost as much to look at as a visit
 // All names and keys together: what few bytes of a file name over and over must not cost much more than they do.
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20, kFreeNameBytes = std::uint64_t{16} << 20, kNameBytesPerByte = 16;
+// All that is looked at of calls' arguments, in items and bytes: any number of calls may share the same ones.
 constexpr std::uint64_t kFreeWork = std::uint64_t{64} << 20, kWorkPerByte = 16;
 constexpr std::size_t kMetadataEntries = 100'000;
 constexpr std::size_t kListedItems = 64;  // a longer list is only counted

@@ -54,8 +54,8 @@ std::optional<Error> zero_part_fault(const ZeroFile& file, const Tensor& part);
 std::vector<std::string_view> zero_buffers(const ZeroFile& model);
 /// {name: size} of one dict of the model states.
 std::vector<ZeroParameter> zero_shapes(const ZeroFile& model, std::string_view key);
-/// param_shapes: a list with a dict a group; one dict in early versions. `all` is false where groups share so much that the rest is left
-/// out.
+/// param_shapes: a list with a dict a group; one dict in early versions. Where groups share more parameters than the file has values the
+/// rest is left out, and `told` gets a finding.
 std::vector<ZeroGroup> zero_parameters(const ZeroFile& model, Checkpoint& told);
 /// (name, of which other): parameters that are one.
 std::vector<std::pair<std::string_view, std::string_view>> zero_shared(const ZeroFile& model);
