@@ -102,6 +102,13 @@ std::string_view without_brackets(std::string_view shape) {
   return shape.size() >= 2 && shape.front() == '[' && shape.back() == ']' ? shape.substr(1, shape.size() - 2) : shape;
 }
 
+/// What a word of `readable:` asks for; nothing for another word.
+std::optional<bool> truth_in(std::string_view text) {
+  if (text == "yes" || text == "true") return true;
+  if (text == "no" || text == "false") return false;
+  return std::nullopt;
+}
+
 bool is_shape(std::string_view text) {
   for (std::string_view rest = without_brackets(text); !rest.empty();) {
     const std::size_t end = rest.find_first_of(",x");
@@ -231,8 +238,7 @@ class FilterParser {
     if (value.empty()) return wrong(raw, "needs a value");
     if (key->unit > 0) return read_numbers(term, raw, comparison, value, key->unit);
     if (comparison != ":" && comparison != "=") return wrong(raw, "takes : only");
-    if (term.kind == Kind::readable && value != "yes" && value != "true" && value != "no" && value != "false")
-      return wrong(raw, "takes yes or no");
+    if (term.kind == Kind::readable && !truth_in(value)) return wrong(raw, "takes yes or no");
     ASSAY_CHECK(read_words(term, value, term.kind == Kind::shape ? "|" : "|,"));
     if (term.kind == Kind::shape && std::ranges::any_of(term.words, [](const Filter::Word& word) { return !is_shape(word.text); }))
       return wrong(raw, "needs a shape, as in 4096x128, *x128 or [] for scalars");
@@ -341,7 +347,7 @@ bool Filter::holds(const Term& term, const Checkpoint& checkpoint, const Tensor&
       const CheckpointFile* file = checkpoint.file_of(tensor);
       return file != nullptr && any_word(file->name);
     }
-    case Kind::readable: return tensor.readable == (term.words[0].text == "yes" || term.words[0].text == "true");
+    case Kind::readable: return tensor.readable == truth_in(term.words[0].text);
     case Kind::section: return any_word(model::section_of(checkpoint, tensor));
     case Kind::ndim: return in_bounds(tensor.shape.size());
     case Kind::layer: return in_bounds(layer_of(tensor.name));

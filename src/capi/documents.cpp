@@ -66,7 +66,7 @@ Result<std::vector<std::uint32_t>> chosen(const Checkpoint& checkpoint, std::str
 
 void warn_of_imports(Job& job) {
   const report::Naming naming{job.state.files->label(), job.state.files->primary()};
-  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? naming.label : naming.path_of(file)); };
+  const auto path_of = [&](std::string_view file) { return report::shell_path(naming, file); };
   if (auto warning = scan::warn_of_imports(job.checkpoint, path_of)) job.add(*std::move(warning));
 }
 

@@ -44,6 +44,10 @@ namespace {
 
 constexpr std::string_view kStandardOutput = "-";
 
+bool to_standard_output(const Context& context, const PictureTarget& target) {
+  return target.kind == PictureTarget::Kind::file && context.options.text("--output") == kStandardOutput;
+}
+
 /// "200x100": rows and columns of cells.
 Result<report::GridRoom> room_from(const std::string& text) {
   report::GridRoom room{};
@@ -134,7 +138,7 @@ Result<void> put_picture(Context& context, const PictureTarget& target, const re
   const report::Canvas picture = report::heatmap_picture(scene);
   if (target.kind == PictureTarget::Kind::file) {
     const std::string png = report::png_of(picture);
-    if (context.options.text("--output") == kStandardOutput) {
+    if (to_standard_output(context, target)) {
       write_stdout(png);
       return {};
     }
@@ -174,7 +178,7 @@ Result<void> draw_heatmap(Context& context, report::JsonWriter* json, const Pict
     report::write_heatmap_text(context.out, context.style, scene, target.depth, room);
   } else {
     ASSAY_CHECK(put_picture(context, target, scene));
-    if (target.kind == PictureTarget::Kind::file && context.options.text("--output") == kStandardOutput) return {};
+    if (to_standard_output(context, target)) return {};
     if (target.kind == PictureTarget::Kind::file)
       context.out.put(
           concat("wrote ", report::shell_word(context.options.text("--output")), ": ", report::cell_text(context.style, map), "\n"));

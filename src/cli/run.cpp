@@ -66,7 +66,7 @@ Result<Checkpoint*> Answer::open(const Limits& limits) {
 }
 
 void Answer::warn_of_imports() {
-  const auto path_of = [&](std::string_view file) { return report::shell_word(file.empty() ? naming_.label : naming_.path_of(file)); };
+  const auto path_of = [&](std::string_view file) { return report::shell_path(naming_, file); };
   if (auto warning = scan::warn_of_imports(*checkpoint_, path_of)) checkpoint_->add(*std::move(warning));
 }
 

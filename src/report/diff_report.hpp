@@ -49,7 +49,7 @@ struct DiffReport {
   std::uint64_t within = 0;              ///< pairs that are not identical but within the tolerance
   std::uint64_t failed = 0;
   std::vector<LayerChange> layers;  ///< by number
-  std::string_view by;              ///< the key
+  std::string_view by;              ///< the key it is ordered by, which must live as long
 
   bool different() const { return !only_a.empty() || !only_b.empty() || !changed.empty(); }
 };

@@ -152,6 +152,14 @@ bool exchanged(const DiffReport& report, const DiffRow& row) {
 struct Apart {
   std::string_view front, own, other;  ///< front with its dot; own and other without
   bool same_end = false;               ///< behind these the names are equal
+
+  /// Whether the names are those of two numbered parts of one holder: "layers.0.experts." and 2 and 5.
+  bool numbered() const { return same_end && model::is_number(own) && !front.empty(); }
+  /// The holder's own name: "experts".
+  std::string_view holder() const {
+    const std::string_view path = front.substr(0, front.size() - 1);
+    return path.substr(path.rfind('.') + 1);
+  }
 };
 Apart apart(const DiffReport& report, const DiffRow& row) {
   const std::string_view x = report.a->tensors[row.pair.a].name, y = report.a->tensors[report.rows[row.like].pair.a].name;
@@ -165,8 +173,8 @@ Apart apart(const DiffReport& report, const DiffRow& row) {
 std::string_view place_of(const DiffReport& report, const DiffRow& row) {
   const Apart parts = apart(report, row);
   const std::string_view name = report.a->tensors[report.rows[row.like].pair.a].name;
-  if (!parts.same_end || !model::is_number(parts.own) || parts.front.empty()) return name;
-  const std::size_t begin = parts.front.rfind('.', parts.front.size() - 2) + 1;
+  if (!parts.numbered()) return name;
+  const std::size_t begin = parts.front.size() - parts.holder().size() - 1;
   return name.substr(begin, parts.front.size() + parts.other.size() - begin);
 }
 
@@ -177,10 +185,8 @@ void put_exchanged(Writer& out, const Style& style, const DiffReport& report) {
     const DiffRow& row = report.rows[i];
     if (!exchanged(report, row) || row.like < i) continue;
     const Apart parts = apart(report, row);
-    if (!parts.same_end || !model::is_number(parts.own) || parts.front.empty()) continue;
-    const std::size_t begin = parts.front.rfind('.', parts.front.size() - 2) + 1;
-    const std::string_view what = parts.front.substr(begin, parts.front.size() - 1 - begin);
-    std::string text = concat(what, " ", parts.own, " and ", parts.other);
+    if (!parts.numbered()) continue;
+    std::string text = concat(parts.holder(), " ", parts.own, " and ", parts.other);
     if (const auto layer = analysis::layer_of(parts.front)) text += concat(" of layer ", *layer);
     ++places[shown_name(style, text)];
   }

@@ -244,8 +244,7 @@ std::vector<std::string> next_commands(const Naming& naming, const Checkpoint& c
   const std::string file = shell_word(naming.label);
   std::vector<std::string> next;
   const auto danger = std::ranges::find(checkpoint.findings.list(), Code::dangerous_import, &Finding::code);
-  if (danger != checkpoint.findings.list().end())
-    next.push_back(concat("assay scan ", danger->where.file.empty() ? file : shell_word(naming.path_of(danger->where.file))));
+  if (danger != checkpoint.findings.list().end()) next.push_back(concat("assay scan ", shell_path(naming, danger->where.file)));
   if (!checkpoint.complete) {
     if (cuts.size() == 1 && !cuts[0].ends_in_zeros) next.push_back(resume_command(naming, cuts[0]));
     next.push_back(concat("assay verify ", file));

@@ -25,6 +25,10 @@ std::string shell_word(std::string_view text) {
   return concat(out, end);
 }
 
+std::string shell_path(const Naming& naming, std::string_view file) {
+  return shell_word(file.empty() ? naming.label : naming.path_of(file));
+}
+
 namespace {
 
 bool is_narrow(const Style& style) { return style.width > 0 && style.width < 100; }

@@ -37,5 +37,7 @@ void add_stats_row(Table& table, const Style& style, const Tensor& tensor, const
 
 /// "model.safetensors" or, where a shell would not take it as it is, 'my model.safetensors'; $'\x1b.pt' where a terminal would not.
 std::string shell_word(std::string_view text);
+/// A file of what was named as the user would type it; "" stands for what he named.
+std::string shell_path(const Naming& naming, std::string_view file);
 
 }  // namespace assay::report

@@ -7,6 +7,7 @@
 #include "base/plain_text.hpp"
 #include "base/real_text.hpp"
 #include "base/text.hpp"
+#include "model/naming.hpp"
 
 namespace assay::report {
 namespace {
@@ -190,7 +191,7 @@ std::string shortened_name(const Style& style, std::string_view name, std::size_
     const std::size_t lead = numbers.empty() ? dots : numbers.size() + 2 * dots;
     if (lead + kLeastTail > width) break;
     std::string_view tail = name.substr(name.size() - (width - lead));
-    const bool number = !component.empty() && component.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool number = model::is_number(component);
     const bool shown = tail.data() <= name.data() + begin;
     // Whole components: from the first dot in the tail, or from the number itself.
     if (shown && numbers.empty() && number) {

@@ -44,12 +44,11 @@ std::vector<Odd> odd_ones(const std::vector<Spread>& layers) {
     stds.push_back(layer.std);
     peaks.push_back(layer.absmax);
   }
+  const auto middle = peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2);
+  std::ranges::nth_element(peaks, middle);
   std::vector<Odd> odd;
-  for (const auto& [i, around] : odd_spreads(stds)) {
-    std::ranges::nth_element(peaks, peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2));
-    const double usual_peak = peaks[peaks.size() / 2];
-    odd.push_back({layers[i], around, layers[i].absmax * around > kPeaked * usual_peak * layers[i].std});
-  }
+  for (const auto& [i, around] : odd_spreads(stds))
+    odd.push_back({layers[i], around, layers[i].absmax * around > kPeaked * *middle * layers[i].std});
   return odd;
 }
 

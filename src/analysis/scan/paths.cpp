@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "analysis/scan/scanner.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -31,8 +32,7 @@ Result<std::string> link_target(const ByteSource& source, const zip::Member& mem
   constexpr std::uint64_t kLongestPath = 4096;
   auto begin = zip::data_offset(source, member);
   if (!begin) {
-    const Code code = begin.error().code();
-    if (code == Code::need_range || code == Code::io_error || code == Code::file_changed) return std::unexpected(std::move(begin).error());
+    if (must_propagate(begin.error())) return std::unexpected(std::move(begin).error());
     return std::string();
   }
   if (*begin >= source.size()) return std::string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening a checkpoint noted of its pickles' imports, held against the scan's list of names. Nothing is read for it: no scan.
+// The imports of an opened checkpoint's pickles, held against the scan's list of names. Nothing is read for it: no scan.
 #pragma once
 
 #include <functional>
