@@ -229,8 +229,8 @@ constexpr Command kCommands[] = {
      false,
      run_info},
     {"tensors", "ls", "list the tensors",
-     "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable. Of a zip archive "
-     "with more than 128 members only 128 local headers are looked at, unless one of them is wrong; info, verify, --columns and --json look at all.",
+     "Reads headers only. Tensors whose bytes cannot be right are listed too, marked as not readable. Of a zip archive with more than 128 "
+     "members only 128 local headers are looked at, unless one of them is wrong; info, verify, --columns and --json look at all.",
      kFileAndPatterns, kTensorsFlags, kTensorsExamples, true, run_tensors},
     {"tree", "", "the names as a tree, repeated layers as one",
      "Numbered siblings of equal structure stand as one line with their count; where one differs, the line says which.", kFileOnly,
@@ -260,8 +260,8 @@ constexpr Command kCommands[] = {
     {"diff", "", "what changed between two checkpoints",
      "Tensors are paired by name, then by name without prefixes (module., _orig_mod., model., or one that the names of a side share), then "
      "by content. Equal bytes count as identical; of the others every value is compared. NaN equals NaN; a NaN against a number is a change "
-     "that is counted apart, and the measures are over positions where both values are finite. Codes of one "
-     "side with scales beside them (x_scale) are compared as the numbers they make. Weights are listed before optimizer state. Exit 0 identical, 1 different, 2 where a "
+     "that is counted apart, and the measures are over positions where both values are finite. Codes of one side with scales beside them "
+     "(x_scale) are compared as the numbers they make. Weights are listed before optimizer state. Exit 0 identical, 1 different, 2 where a "
      "part could not be compared.",
      kDiffArguments, kDiffFlags, kDiffExamples, true, run_diff},
     {"scan", "", "what would run if a file were loaded",
@@ -284,8 +284,8 @@ constexpr Command kCommands[] = {
      kFileOnly, kMoeFlags, kMoeExamples, true, run_moe},
     {"doctor", "", "what is wrong with the values, why it matters, and what to do",
      "Looks for NaN, zeros, swapped bytes, broken index buffers, untrained adapters, layers unlike their neighbours in values, shapes, "
-     "dtypes or in what they lack, lost and copied tensors. Reads every element once. Of tensors that were chosen, only these "
-     "are read and held beside each other, and nothing counts as missing. Exit 1 when there is a warning.",
+     "dtypes or in what they lack, lost and copied tensors. Reads every element once. Of tensors that were chosen, only these are read and "
+     "held beside each other, and nothing counts as missing. Exit 1 when there is a warning.",
      kFileAndPatterns, kDoctorFlags, kDoctorExamples, false, run_doctor},
     {"verify", "", "is the file whole, and what it should be",
      "Checks structure, that every byte has one owner, the CRC-32 of every zip member, sizes against shapes, local headers, index against "
