@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/zeros.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -47,23 +48,6 @@ bool told_with_cut(const Findings& findings, const Finding& finding) {
 
 namespace {
 
-constexpr std::uint64_t kBlock = std::uint64_t{1} << 18;
-
-/// Where the zeros that a source ends in begin; its size where it ends otherwise.
-Work<std::uint64_t> zeros_begin(const ByteSource& source) {
-  std::uint64_t end = source.size(), look = 512;
-  while (end > 0) {
-    const std::uint64_t n = std::min(look, end);
-    ASSAY_READ_INTO(const ByteBlock block, source.view(end - n, n));
-    const auto bytes = block.view().span();
-    for (std::size_t i = bytes.size(); i-- > 0;)
-      if (bytes[i] != std::byte{0}) co_return end - n + i + 1;
-    end -= n;
-    look = kBlock;
-  }
-  co_return std::uint64_t{0};
-}
-
 constexpr std::uint64_t kPage = 4096;
 
 Result<bool> zero_page(const ByteSource& source, std::uint64_t at) {
@@ -74,7 +58,7 @@ Result<bool> zero_page(const ByteSource& source, std::uint64_t at) {
 /// The same from a few pages, one where the file ends otherwise: from the end in steps that double, then by halves. Zeros that are no
 /// tail may be taken for one, where all pages that were looked at happen to hold nothing else.
 Result<std::uint64_t> likely_zeros_begin(const ByteSource& source) {
-  if (source.size() < 4 * kPage) return zeros_begin(source).go_on();
+  if (source.size() < 4 * kPage) return zeros_begin(source, 0, source.size()).go_on();
   std::uint64_t zero = source.size() - kPage, other = 0;  // where a page of zeros begins, and one of something else before it
   ASSAY_TRY(const bool ends_in_zeros, zero_page(source, zero));
   if (!ends_in_zeros) return source.size();
@@ -139,7 +123,8 @@ void judge(const Checkpoint& checkpoint, std::uint32_t file, std::uint64_t begin
 Work<void> find_zero_tails(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   for (std::uint32_t file = 0; file < checkpoint.files.size(); ++file) {
     if (!checkpoint.files[file].source) continue;
-    auto begin = co_await zeros_begin(*checkpoint.files[file].source);
+    const ByteSource& source = *checkpoint.files[file].source;
+    auto begin = co_await zeros_begin(source, 0, source.size());
     if (begin) judge(checkpoint, file, *begin, false, findings);
   }
   co_return {};

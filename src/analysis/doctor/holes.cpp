@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/doctor/checks.hpp"
+#include "analysis/zeros.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 
@@ -31,36 +32,6 @@ std::vector<Laid> lay_out(const Checkpoint& checkpoint, const std::vector<Patien
   return laid;
 }
 
-constexpr std::uint64_t kBlock = std::uint64_t{1} << 18;
-
-bool is_zero(std::byte b) { return b == std::byte{0}; }
-
-/// Where the zeros begin that end at `end`, not before `from`.
-Work<std::uint64_t> zeros_begin(const ByteSource& source, std::uint64_t from, std::uint64_t end) {
-  while (end > from) {
-    const std::uint64_t n = std::min(kBlock, end - from);
-    ASSAY_READ_INTO(const ByteBlock block, source.view(end - n, n));
-    const auto bytes = block.view().span();
-    for (std::size_t i = bytes.size(); i-- > 0;)
-      if (!is_zero(bytes[i])) co_return end - n + i + 1;
-    end -= n;
-  }
-  co_return end;
-}
-
-/// Where the zeros end that begin at `begin`, not behind `to`.
-Work<std::uint64_t> zeros_end(const ByteSource& source, std::uint64_t begin, std::uint64_t to) {
-  while (begin < to) {
-    const std::uint64_t n = std::min(kBlock, to - begin);
-    ASSAY_READ_INTO(const ByteBlock block, source.view(begin, n));
-    const auto bytes = block.view().span();
-    const auto other = std::ranges::find_if_not(bytes, is_zero);
-    if (other != bytes.end()) co_return begin + static_cast<std::uint64_t>(other - bytes.begin());
-    begin += n;
-  }
-  co_return begin;
-}
-
 /// Whether `n` zero bytes at a tensor's front or end stop in the midst of a row, as no other row does, of numbers that are seldom 0.
 Work<bool> is_torn(const Checkpoint& checkpoint, const Laid& laid, std::uint64_t n, bool at_front) {
   constexpr std::uint64_t kLeast = 32;
@@ -74,7 +45,7 @@ Work<bool> is_torn(const Checkpoint& checkpoint, const Laid& laid, std::uint64_t
   if (n + row > size) co_return true;  // no whole row to compare it with
   const std::uint64_t next = at_front ? laid.begin + n - part + row : laid.end - n - row;
   ASSAY_READ_INTO(const ByteBlock block, checkpoint.files[laid.file].source->fetch(next, part));
-  co_return !std::ranges::all_of(block.view().span(), is_zero);
+  co_return std::ranges::any_of(block.view().span(), [](std::byte b) { return b != std::byte{0}; });
 }
 
 bool is_trained(TensorRole role) { return role == TensorRole::weight || role == TensorRole::embedding || role == TensorRole::norm; }
