@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/zeros.hpp"
+#include "base/facts.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -11,13 +12,12 @@ namespace assay::analysis {
 
 namespace {
 
-const Fact* fact(const Finding& finding, std::string_view key) {
-  const auto found = std::ranges::find(finding.facts, key, &Fact::key);
-  return found == finding.facts.end() ? nullptr : &*found;
+bool has_fact(const Finding& finding, std::string_view key) {
+  return std::ranges::find(finding.facts, key, &Fact::key) != finding.facts.end();
 }
 
 /// A finding that stands for all of a file's lost end.
-bool stands_for_cut(const Finding& finding) { return finding.code == Code::truncated && fact(finding, "missing") != nullptr; }
+bool stands_for_cut(const Finding& finding) { return finding.code == Code::truncated && has_fact(finding, "missing"); }
 
 }  // namespace
 
@@ -29,12 +29,11 @@ std::vector<Cut> cuts(const Checkpoint& checkpoint) {
     cut.file = !finding.where.file.empty() ? finding.where.file : checkpoint.files.empty() ? std::string() : checkpoint.files.front().name;
     const auto file = std::ranges::find(checkpoint.files, cut.file, &CheckpointFile::name);
     if (file != checkpoint.files.end()) cut.size = file->size;
-    if (const auto* missing = std::get_if<std::uint64_t>(&fact(finding, "missing")->value)) cut.missing = *missing;
-    if (const Fact* page = fact(finding, "page"))
-      if (const auto* bytes = std::get_if<std::uint64_t>(&page->value)) cut.page = *bytes;
+    if (const auto* missing = fact_of<std::uint64_t>(finding, "missing")) cut.missing = *missing;
+    if (const auto* page = fact_of<std::uint64_t>(finding, "page")) cut.page = *page;
     cut.size -= std::min(cut.size, cut.page);
-    cut.at_least = fact(finding, "at_least") != nullptr;
-    cut.ends_in_zeros = fact(finding, "ends_in_zeros") != nullptr;
+    cut.at_least = has_fact(finding, "at_least");
+    cut.ends_in_zeros = has_fact(finding, "ends_in_zeros");
     out.push_back(std::move(cut));
   }
   return out;

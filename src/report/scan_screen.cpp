@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/facts.hpp"
 #include "base/sort.hpp"
 #include "base/text.hpp"
 #include "report/messages.hpp"
@@ -119,10 +120,8 @@ bool is_called(const Report& report, const Finding& finding) {
 
 /// Where in its member; nothing for what is only known by its place in the file.
 std::optional<std::uint64_t> position_in_member(const Finding& finding) {
-  for (const Fact& fact : finding.facts)
-    if (fact.key == "position")
-      if (const auto* number = std::get_if<std::uint64_t>(&fact.value)) return *number;
-  return std::nullopt;
+  const auto* number = fact_of<std::uint64_t>(finding, "position");
+  return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
 void write_findings(Writer& out, const Style& style, const Report& report, std::size_t most) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <unordered_set>
-#include <variant>
 #include <vector>
 
 #include "analysis/scan/names.hpp"
+#include "base/facts.hpp"
 #include "base/text.hpp"
 
 namespace assay::scan {
@@ -18,10 +18,8 @@ constexpr std::size_t kShownNames = 3, kMostNames = 1000;
 /// The imported name of a finding of opening; "" for other findings.
 std::string_view imported(const Finding& finding) {
   if (finding.code != Code::opaque_object) return {};
-  for (const Fact& fact : finding.facts)
-    if (fact.key == "name")
-      if (const auto* name = std::get_if<std::string>(&fact.value)) return *name;
-  return {};
+  const auto* name = fact_of<std::string>(finding, "name");
+  return name != nullptr ? std::string_view(*name) : std::string_view();
 }
 
 /// Each imported name once.
