@@ -5,6 +5,8 @@
 #include <set>
 
 #include "analysis/cut.hpp"
+#include "analysis/zeros.hpp"
+#include "base/facts.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 
@@ -18,14 +20,12 @@ constexpr std::size_t kNamed = 5, kListed = 1000;
 Result<std::uint64_t> end_of_zeros(const ByteSource& source, std::uint64_t at, bool behind) {
   constexpr std::uint64_t kReach = std::uint64_t{4} << 20;
   const std::uint64_t n = std::min(kReach, behind ? source.size() - at : at);
-  ASSAY_TRY(const ByteBlock block, source.view(behind ? at : at - n, n));
-  const std::string_view text = block.view().text();
-  return behind ? at + std::min(text.find_first_not_of('\0'), text.size()) : at - n + text.find_last_not_of('\0') + 1;
+  return (behind ? zeros_end(source, at, at + n) : zeros_begin(source, at - n, at)).go_on();
 }
 
 bool is_zero_header(const Finding& finding) {
-  const auto says = [](const Fact& fact) { return fact.key == "signature" && fact.value == decltype(Fact::value)(std::uint64_t{0}); };
-  return !finding.where.tensor.empty() && finding.where.offset && std::ranges::any_of(finding.facts, says);
+  const auto* const signature = fact_of<std::uint64_t>(finding, "signature");
+  return !finding.where.tensor.empty() && finding.where.offset && signature != nullptr && *signature == 0;
 }
 
 /// What was only counted stays counted.
