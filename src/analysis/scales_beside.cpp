@@ -13,6 +13,8 @@
 namespace assay::analysis {
 namespace {
 
+bool has_codes(const Tensor& tensor) { return dtype_bits(tensor.dtype) <= 8; }
+
 /// A single scale is read; of one for each row `zeros` are the zero points, which it has room for.
 std::optional<Quantizer> quantizer_of(Checkpoint& checkpoint, const Tensor& tensor, const Tensor& scales, std::uint32_t zeros) {
   Quantizer made;
@@ -36,10 +38,10 @@ std::optional<Quantizer> quantizer_of(Checkpoint& checkpoint, const Tensor& tens
 }
 
 /// A storage of zeros, as long as the longest scales.
-std::uint32_t add_zeros(Checkpoint& checkpoint, std::span<const std::uint32_t> tensors) {
+std::uint32_t add_zeros(Checkpoint& checkpoint, const ScalesBeside& scales_beside, std::span<const std::uint32_t> tensors) {
   std::uint64_t most = 0;
   for (const std::uint32_t t : tensors) {
-    const Tensor* scales = scales_beside(checkpoint, checkpoint.tensors[t]);
+    const Tensor* scales = scales_beside.of(checkpoint.tensors[t]);
     // No more than the file has bytes for.
     if (scales != nullptr && scales->readable && scales->storage < checkpoint.storages.size())
       most = std::max(most, std::min(scales->numel, checkpoint.storages[scales->storage].nbytes));
@@ -54,25 +56,35 @@ std::uint32_t add_zeros(Checkpoint& checkpoint, std::span<const std::uint32_t> t
 
 }  // namespace
 
-const Tensor* scales_beside(const Checkpoint& checkpoint, const Tensor& tensor) {
+ScalesBeside::ScalesBeside(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
+  if (std::ranges::none_of(checkpoint.tensors, has_codes)) return;
+  for (std::uint32_t t = 0; t < checkpoint.tensors.size(); ++t) tensors_.emplace(checkpoint.tensors[t].name, t);
+}
+
+const Tensor* ScalesBeside::find(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? nullptr : &checkpoint_.tensors[found->second];
+}
+
+const Tensor* ScalesBeside::of(const Tensor& tensor) const {
   constexpr std::string_view kWeight = ".weight";
   constexpr std::string_view kTails[] = {"_scale", "_scale_inv", "_scales"}, kInstead[] = {".scale", ".scales"};
-  if (dtype_bits(tensor.dtype) > 8) return nullptr;
+  if (!has_codes(tensor)) return nullptr;
   const std::string_view name = tensor.name;
   for (const std::string_view tail : kTails)
-    if (const Tensor* found = checkpoint.find(concat(name, tail))) return found;
+    if (const Tensor* found = find(concat(name, tail))) return found;
   if (name.ends_with(kWeight))
     for (const std::string_view tail : kInstead)
-      if (const Tensor* found = checkpoint.find(concat(name.substr(0, name.size() - kWeight.size()), tail))) return found;
+      if (const Tensor* found = find(concat(name.substr(0, name.size() - kWeight.size()), tail))) return found;
   return nullptr;
 }
 
-void apply_scales_beside(Checkpoint& checkpoint, std::span<const std::uint32_t> tensors) {
+void apply_scales_beside(Checkpoint& checkpoint, const ScalesBeside& scales_beside, std::span<const std::uint32_t> tensors) {
   if (tensors.empty()) return;
-  const std::uint32_t zeros = add_zeros(checkpoint, tensors);
+  const std::uint32_t zeros = add_zeros(checkpoint, scales_beside, tensors);
   for (const std::uint32_t t : tensors) {
     Tensor& tensor = checkpoint.tensors[t];
-    const Tensor* scales = scales_beside(checkpoint, tensor);
+    const Tensor* scales = scales_beside.of(tensor);
     if (scales == nullptr || tensor.quantizer != kNone) continue;
     if (auto made = quantizer_of(checkpoint, tensor, *scales, zeros)) {
       checkpoint.quantizers.push_back(*std::move(made));

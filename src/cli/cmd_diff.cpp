@@ -171,15 +171,16 @@ void compare_all(Answer& answer, Progress& progress, std::size_t threads, const 
 
 /// Codes of one side that have scales beside them are compared as numbers.
 void apply_scales(Side& a, Side& b, const analysis::Matching& matching) {
+  const analysis::ScalesBeside scales_a(a.checkpoint), scales_b(b.checkpoint);
   std::vector<std::uint32_t> of_a, of_b;
   for (const analysis::TensorPair& pair : matching.pairs) {
-    const bool in_a = analysis::scales_beside(a.checkpoint, a.checkpoint.tensors[pair.a]) != nullptr;
-    const bool in_b = analysis::scales_beside(b.checkpoint, b.checkpoint.tensors[pair.b]) != nullptr;
+    const bool in_a = scales_a.of(a.checkpoint.tensors[pair.a]) != nullptr;
+    const bool in_b = scales_b.of(b.checkpoint.tensors[pair.b]) != nullptr;
     if (in_a && !in_b) of_a.push_back(pair.a);
     if (in_b && !in_a) of_b.push_back(pair.b);
   }
-  analysis::apply_scales_beside(a.checkpoint, of_a);
-  analysis::apply_scales_beside(b.checkpoint, of_b);
+  analysis::apply_scales_beside(a.checkpoint, scales_a, of_a);
+  analysis::apply_scales_beside(b.checkpoint, scales_b, of_b);
 }
 
 /// Where what took the place of a tensor came from.

@@ -96,10 +96,10 @@ void put_pair(JsonWriter& json, const DiffReport& report, const DiffRow& row) {
 }
 
 /// Where one side alone has scales of its own beside a tensor of codes.
-void note_scales(const DiffReport& report, DiffRow& row) {
+void note_scales(const DiffReport& report, const analysis::ScalesBeside& scales_a, const analysis::ScalesBeside& scales_b, DiffRow& row) {
   const Tensor& a = report.a->tensors[row.pair.a];
   const Tensor& b = report.b->tensors[row.pair.b];
-  const bool in_a = analysis::scales_beside(*report.a, a) != nullptr, in_b = analysis::scales_beside(*report.b, b) != nullptr;
+  const bool in_a = scales_a.of(a) != nullptr, in_b = scales_b.of(b) != nullptr;
   if (in_a == in_b || !row.difference.compared || row.difference.same_bytes) return;
   (in_a ? a : b).quantizer == kNone ? row.without_scales = true : row.with_scales = true;
 }
@@ -108,12 +108,13 @@ void note_scales(const DiffReport& report, DiffRow& row) {
 
 void finish_report(DiffReport& report, std::string_view key) {
   report.by = key;
+  const analysis::ScalesBeside scales_a(*report.a), scales_b(*report.b);
   for (std::uint32_t i = 0; i < report.rows.size(); ++i) {
     DiffRow& row = report.rows[i];
     const analysis::Difference& d = row.difference;
     const Tensor& a = report.a->tensors[row.pair.a];
     row.weights = model::section_of(*report.a, a) == "model";
-    note_scales(report, row);
+    note_scales(report, scales_a, scales_b, row);
     if (row.failed) ++report.failed;
     if (row.failed ? d.dtype_differs || d.shape_differs : d.differs(report.options)) report.changed.push_back(i);
     else if (row.failed || !d.whole) continue;
